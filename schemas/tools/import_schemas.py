@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = "source.modelplane.ai/"
 
 
-class ImportProblem(Exception):
+class ImportSchemaError(Exception):
     """A definition that versions.yaml names cannot be imported; the message says which and why."""
 
 
@@ -46,10 +46,10 @@ def definition_files(folder: Path, project: dict[str, Any], entry: dict[str, Any
     try:
         raw = (folder / path).read_bytes()
     except OSError as error:
-        raise ImportProblem(f"{path}: {error.strerror}; CRDS must name the folder that holds it") from None
+        raise ImportSchemaError(f"{path}: {error.strerror}; CRDS must name the folder that holds it") from None
     documents = [d for d in yaml.load_all(raw, Loader=_LOADER) if d]
     if len(documents) != 1 or documents[0].get("kind") != "CustomResourceDefinition":
-        raise ImportProblem(f"{path}: want exactly one CustomResourceDefinition")
+        raise ImportSchemaError(f"{path}: want exactly one CustomResourceDefinition")
     whole = only(documents[0], entry["version"], path)
     compact = copy.deepcopy(whole)
     compact["spec"]["versions"][0].pop("additionalPrinterColumns", None)
@@ -74,7 +74,9 @@ def only(definition: dict[str, Any], version: str, path: str) -> dict[str, Any]:
     spec, meta = definition["spec"], definition["metadata"]
     versions = [v for v in spec["versions"] if v["name"] == version and v["served"]]
     if not versions:
-        raise ImportProblem(f"{path}: version {version} is not served; versions: {[v['name'] for v in spec['versions']]}")
+        raise ImportSchemaError(
+            f"{path}: version {version} is not served; versions: {[v['name'] for v in spec['versions']]}"
+        )
     kept = {"name": meta["name"], "annotations": meta.get("annotations"), "labels": meta.get("labels")}
     schema = versions[0]["schema"]["openAPIV3Schema"]
     walk(schema, _check)
@@ -93,7 +95,7 @@ def only(definition: dict[str, Any], version: str, path: str) -> dict[str, Any]:
 
 def _check(node: dict[str, Any]) -> None:
     if "$ref" in node:
-        raise ImportProblem("a structural schema holds no $ref")
+        raise ImportSchemaError("a structural schema holds no $ref")
 
 
 def notice(projects: list[dict[str, Any]]) -> str:
@@ -114,5 +116,5 @@ if __name__ == "__main__":
         sys.exit("usage: import_schemas.py CRDS")
     try:
         main(Path(sys.argv[1]))
-    except ImportProblem as problem:
+    except ImportSchemaError as problem:
         sys.exit(f"import-schemas: {problem}")
