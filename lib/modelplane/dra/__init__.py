@@ -1,0 +1,1 @@
+"""Dynamic Resource Allocation: devices and the selectors that choose them."""
