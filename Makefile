@@ -1,0 +1,59 @@
+# `make help` lists what there is. Every target makes what it needs.
+
+PYTHON3 ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON := $(BIN)/python
+CRDS ?= ../shared/crds
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets.
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-18s %s\n", $$1, $$2}'
+
+.PHONY: venv
+venv: $(VENV)/ready ## Build .venv from pinned hashes.
+
+$(VENV)/ready: requirements-dev.txt pyproject.toml
+	@$(PYTHON3) -c 'import sys; sys.exit("Python 3.11 or newer is needed; set PYTHON3=") if sys.version_info < (3, 11) else None'
+	$(PYTHON3) -m venv $(VENV)
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.PHONY: fmt
+fmt: venv ## Format the code.
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix --quiet .
+
+.PHONY: check
+check: venv ## Lint, type-check, hold the import contracts, verify generated files.
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(MAKE) --no-print-directory check-generated
+
+.PHONY: test
+test: venv ## Run every test that needs neither Go nor root.
+	$(BIN)/pytest
+
+.PHONY: demo
+demo: venv ## Plan the getting-started fleet: placements, reasons, objects, URL.
+	$(BIN)/modelplane plan examples/getting-started
+
+.PHONY: bench
+bench: venv ## Print latency, start-up time and memory, and write _output/bench.json.
+	$(PYTHON) -m tests.bench
+
+.PHONY: requirements
+requirements: venv ## Pin what pyproject.toml asks for, with hashes.
+	$(BIN)/pip-compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-annotate --no-header --strip-extras --allow-unsafe -o requirements.txt pyproject.toml
+	$(BIN)/pip-compile --quiet --extra dev --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-annotate --no-header --strip-extras --allow-unsafe -o requirements-dev.txt pyproject.toml
+
+.PHONY: clean
+clean: ## Remove what the targets made.
+	rm -rf $(VENV) _output dist
+
+-include schemas/schemas.mk

@@ -1,0 +1,1 @@
+"""One package per composite resource kind; none of them imports another."""

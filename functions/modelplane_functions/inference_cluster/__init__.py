@@ -1,0 +1,11 @@
+"""Function inference-cluster."""
+
+from modelplane.labels import VERSION
+from modelplane.xfn import Function, Request, Response
+
+
+def compose(req: Request, rsp: Response) -> None:
+    """Compose nothing yet."""
+
+
+FUNCTION = Function("inference-cluster", VERSION, "InferenceCluster", (), compose)

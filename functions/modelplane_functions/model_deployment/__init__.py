@@ -1,0 +1,11 @@
+"""Function model-deployment."""
+
+from modelplane.labels import VERSION
+from modelplane.xfn import Function, Request, Response
+
+
+def compose(req: Request, rsp: Response) -> None:
+    """Compose nothing yet."""
+
+
+FUNCTION = Function("model-deployment", VERSION, "ModelDeployment", (), compose)

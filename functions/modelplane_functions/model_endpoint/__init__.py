@@ -1,0 +1,11 @@
+"""Function model-endpoint."""
+
+from modelplane.labels import VERSION
+from modelplane.xfn import Function, Request, Response
+
+
+def compose(req: Request, rsp: Response) -> None:
+    """Compose nothing yet."""
+
+
+FUNCTION = Function("model-endpoint", VERSION, "ModelEndpoint", (), compose)

@@ -1,0 +1,1 @@
+"""Value types of Kubernetes, read as upstream reads them; standard library only."""

@@ -1,0 +1,85 @@
+"""Run functions: one call in, one answer out."""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+
+from crossplane.function.proto.v1 import run_function_pb2 as fnv1
+
+from modelplane.xfn.function import Function
+from modelplane.xfn.request import Request
+from modelplane.xfn.response import Response
+
+log = logging.getLogger(__name__)
+
+
+class Runner:
+    """Answers calls for one function, or for several by the kind of the composite.
+
+    `functions` maps kinds to loaders, so that a process that serves one function imports no other.
+    """
+
+    def __init__(self, functions: Mapping[str, Callable[[], Function]], now: Callable[[], float] = time.time) -> None:
+        self._loaders = dict(functions)
+        self._loaded: dict[str, Function] = {}
+        self._now = now
+
+    def preload(self) -> None:
+        """Import every function now rather than at its first call."""
+        for kind in self._loaders:
+            self._load(kind)
+
+    def _load(self, kind: str) -> Function | None:
+        if kind not in self._loaded:
+            if kind not in self._loaders:
+                return None
+            self._loaded[kind] = self._loaders[kind]()
+        return self._loaded[kind]
+
+    def run(self, message: fnv1.RunFunctionRequest) -> fnv1.RunFunctionResponse:
+        """Answer one call; whatever goes wrong is a fatal result, which makes Crossplane change nothing."""
+        req = Request(message, self._now)
+        kind = _kind(message)
+        function = self._load(kind)
+        if function is None:
+            rsp = Response(req, ())
+            served = ", ".join(sorted(self._loaders))
+            rsp.fatal(f"this function serves composites of kind {served}, not {kind or 'an unnamed kind'}")
+            return rsp.finish()
+        rsp = Response(req, function.conditions)
+        try:
+            function.compose(req, rsp)
+            return rsp.finish()
+        except Exception:
+            log.exception("function %s failed on %s %s", function.name, kind, _label(req))
+            rsp = Response(req, function.conditions)
+            rsp.fatal(
+                f"internal error in function {function.name}; nothing was changed. "
+                "Its log has the details: please report them."
+            )
+            return _bare(rsp, req)
+
+
+def _kind(message: fnv1.RunFunctionRequest) -> str:
+    return str(message.observed.composite.resource.fields["kind"].string_value)
+
+
+def _label(req: Request) -> str:
+    try:
+        return f"{req.xr.namespace}/{req.xr.name}"
+    except Exception:
+        return "(unreadable)"
+
+
+def _bare(rsp: Response, req: Request) -> fnv1.RunFunctionResponse:
+    try:
+        return rsp.finish()
+    except Exception:
+        log.exception("could not encode observed state of %s", _label(req))
+        message = fnv1.RunFunctionResponse()
+        message.meta.tag = req.message.meta.tag
+        message.desired.CopyFrom(req.message.desired)
+        message.results.append(
+            fnv1.Result(severity=fnv1.SEVERITY_FATAL, message="the request cannot be read; nothing was changed")
+        )
+        return message
