@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Callable
+from functools import partial
 
 from modelplane.labels import INFRASTRUCTURE, VERSION
 from modelplane.xfn.function import Function
@@ -35,4 +36,4 @@ def loaders(name: str) -> dict[str, Callable[[], Function]]:
     Raises KeyError for a name that is not in the catalog.
     """
     names = list(NAMES) if name == "all" else [name]
-    return {NAMES[n][1]: (lambda n=n: load(n)) for n in names}
+    return {NAMES[n][1]: partial(load, n) for n in names}

@@ -1,7 +1,7 @@
 """Names of composed objects: short, stable, unique, legal.
 
-Every formula here is a promise: a changed name is a deleted and re-created object. `tests/lib/test_names.py` holds golden
-vectors.
+Every formula here is a promise: a changed name is a deleted and re-created object. `tests/lib/test_names.py` holds
+golden vectors.
 """
 
 import base64
@@ -18,8 +18,8 @@ _ILLEGAL = re.compile(r"[^a-z0-9-]")
 def digest(*parts: str, size: int = 10) -> str:
     """Hash parts into lowercase base32.
 
-    Each part is preceded by its length, so ("a-b", "c") and ("a", "b-c") differ. The first part names the kind of thing,
-    so that two kinds never share an input.
+    Each part is preceded by its length, so ("a-b", "c") and ("a", "b-c") differ. The first part names the kind of
+    thing, so that two kinds never share an input.
     """
     payload = b"".join(len(p.encode()).to_bytes(4, "big") + p.encode() for p in ("v1", *parts))
     return base64.b32encode(hashlib.sha256(payload).digest()).decode().lower()[:size]
@@ -39,7 +39,7 @@ def replica(namespace: str, deployment: str, cluster: str, index: int) -> str:
 
 
 def replica_id(namespace: str, replica_name: str) -> str:
-    """Base of every remote name of a replica: its own name, or a shortened one where a hand-written name is too long."""
+    """Base of every remote name of a replica: its own name, or a shortened one where that is too long."""
     if len(replica_name) <= REPLICA_MAX and _dns1035(replica_name):
         return replica_name
     return name(replica_name, "rid", namespace, replica_name, limit=REPLICA_MAX)

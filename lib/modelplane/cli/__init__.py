@@ -3,29 +3,24 @@
 Each command imports what it needs when it runs, so that a function starts fast.
 """
 
+import importlib
+
 import click
 
-from modelplane.cli.function import function
+COMMANDS = ("function", "plan", "render")
 
 
 class _Lazy(click.Group):
-    """A group whose simulation commands are imported only when they are named."""
+    """A group whose commands are imported only when they are named."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return ["function", "plan", "render"]
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name == "function":
-            return function
-        if cmd_name == "plan":
-            from modelplane.cli.plan import plan
-
-            return plan
-        if cmd_name == "render":
-            from modelplane.cli.render import render
-
-            return render
-        return None
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(importlib.import_module(f"modelplane.cli.{cmd_name}"), cmd_name)
+        return command
 
 
 @click.command(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})

@@ -50,7 +50,7 @@ def helm_config(
     return _config(HELM, kind, name, namespace, kubeconfig, identity)
 
 
-def _config(  # noqa: PLR0913
+def _config(
     api_version: str,
     kind: str,
     name: str,

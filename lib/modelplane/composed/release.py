@@ -21,7 +21,7 @@ class Chart:
     version: str
 
 
-def release(  # noqa: PLR0913
+def release(
     chart: Chart,
     config: ProviderConfigRef,
     *,

@@ -22,7 +22,7 @@ class Patch:
     to_field: str
 
 
-def remote_object(  # noqa: PLR0913
+def remote_object(
     manifest: Object,
     config: ProviderConfigRef,
     *,

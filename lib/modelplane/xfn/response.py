@@ -13,7 +13,7 @@ from modelplane.xfn import wire
 from modelplane.xfn.request import Request
 
 TTL_WAITING = 15
-"""Seconds until the next call while a named object is waited for: nobody announces it, see Crossplane's requirements."""
+"""Seconds until the next call while a named object is waited for: Crossplane does not watch what it was asked for."""
 TTL_REST = 60
 TTL_ALONE = 300
 """Seconds for a function that requires nothing: its composed resources are watched."""
@@ -41,13 +41,13 @@ class Response:
         self._dropped: set[str] = set()
         self._requirements: dict[str, fnv1.ResourceSelector] = {}
         self._conditions: dict[str, Condition] = {}
-        self._results: list[tuple[int, str]] = []
+        self._results: list[tuple[fnv1.Severity, str]] = []
         self._fatal = ""
         self.status: dict[str, Any] = {}
         self.ready: bool | None = None
         self.ttl: int | None = None
 
-    def require(  # noqa: PLR0913
+    def require(
         self,
         requirement: str,
         api_version: str,

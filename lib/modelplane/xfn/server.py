@@ -43,10 +43,12 @@ def serve(
     Raises ValueError without credentials and without `insecure`, OSError where the certificates cannot be read or the
     address cannot be listened on.
     """
-    if tls_certs_dir is None and not insecure:
-        message = "no credentials: give --tls-server-certs-dir, or --insecure for local use"
-        raise ValueError(message)
-    credentials = None if insecure else runtime.load_credentials(tls_certs_dir)
+    credentials = None
+    if not insecure:
+        if tls_certs_dir is None:
+            message = "no credentials: give --tls-server-certs-dir, or --insecure for local use"
+            raise ValueError(message)
+        credentials = runtime.load_credentials(tls_certs_dir)
     mb = 1024 * 1024
     options = [
         ("grpc.max_receive_message_length", max_recv_mb * mb),
@@ -63,10 +65,10 @@ async def _serve(
     pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="function")
     loop = asyncio.get_running_loop()
 
-    async def run(payload: bytes, context: grpc.aio.ServicerContext) -> bytes:
+    async def run(payload: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
         return await loop.run_in_executor(pool, _answer, runner, payload)
 
-    handler = grpc.unary_unary_rpc_method_handler(run)
+    handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(run)
     for service in SERVICES:
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {"RunFunction": handler}),))
     checks = health.aio.HealthServicer()
