@@ -1,0 +1,210 @@
+"""The kit's promises, on a function of the test's own."""
+
+import pytest
+from crossplane.function.proto.v1 import run_function_pb2 as fnv1
+
+from modelplane.kube.objects import Resource
+from modelplane.xfn import Function, wire
+from modelplane.xfn.response import observed_intent
+from modelplane.xfn.runner import Runner
+
+
+def _request(xr=None, observed=None, required=None):
+    message = fnv1.RunFunctionRequest()
+    message.meta.tag = "t"
+    wire.fill(
+        message.observed.composite.resource,
+        xr or {"apiVersion": "t/v1", "kind": "Thing", "metadata": {"name": "x", "namespace": "n"}},
+    )
+    for key, raw in (observed or {}).items():
+        wire.fill(message.observed.resources[key].resource, raw)
+    for key, found in (required or {}).items():
+        message.required_resources[key].SetInParent()
+        for raw in found:
+            wire.fill(message.required_resources[key].items.add().resource, raw)
+    return message
+
+
+def _run(compose, request=None, conditions=("Works",)):
+    function = Function("thing", "t/v1", "Thing", conditions, compose)
+    return Runner({"Thing": lambda: function}, now=lambda: 0.0).run(request or _request())
+
+
+def _object(name="a", ready=True, **spec):
+    status = "True" if ready else "False"
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": name,
+            "namespace": "n",
+            "labels": {"crossplane.io/composite": "x", "mine": "1"},
+            "uid": "u",
+        },
+        "spec": spec,
+        "status": {"conditions": [{"type": "Ready", "status": status}]},
+    }
+
+
+def _desired(answer, key):
+    return wire.from_struct(answer.desired.resources[key].resource)
+
+
+def test_observed_resource_that_nobody_mentions_is_held():
+    answer = _run(lambda req, rsp: None, _request(observed={"a": _object(size=3)}))
+    assert _desired(answer, "a") == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "a", "namespace": "n", "labels": {"mine": "1"}},
+        "spec": {"size": 3},
+    }
+    assert answer.desired.resources["a"].ready == fnv1.READY_TRUE
+
+
+def test_dropped_resource_leaves():
+    answer = _run(lambda req, rsp: rsp.drop("a"), _request(observed={"a": _object()}))
+    assert not answer.desired.resources
+
+
+@pytest.mark.parametrize("ready, want", [(True, fnv1.READY_TRUE), (False, fnv1.READY_FALSE), (None, fnv1.READY_FALSE)])
+def test_readiness_is_always_explicit(ready, want):
+    def compose(req, rsp):
+        rsp.ready = ready
+
+    assert _run(compose).desired.composite.ready == want
+
+
+def test_exception_is_fatal_and_tells_no_traceback():
+    def compose(req, rsp):
+        rsp.compose("b", {"apiVersion": "v1", "kind": "ConfigMap"}, ready=True)
+        raise ValueError("secret detail")
+
+    answer = _run(compose, _request(observed={"a": _object()}))
+    (result,) = answer.results
+    assert result.severity == fnv1.SEVERITY_FATAL
+    assert "secret detail" not in result.message
+    assert "Traceback" not in result.message
+    assert answer.desired.composite.ready == fnv1.READY_FALSE
+
+
+def test_unreadable_observed_resource_is_fatal_not_dropped():
+    answer = _run(lambda req, rsp: None, _request(observed={"a": {"kind": "ConfigMap"}}))
+    assert [r.severity for r in answer.results] == [fnv1.SEVERITY_FATAL]
+    assert "composed resource a cannot be read" in answer.results[0].message
+
+
+def test_fatal_carries_every_owned_condition():
+    xr = {
+        "apiVersion": "t/v1",
+        "kind": "Thing",
+        "metadata": {"name": "x"},
+        "status": {"conditions": [{"type": "Works", "status": "True", "reason": "Fine", "message": "m"}]},
+    }
+
+    def compose(req, rsp):
+        rsp.condition("Other", False, "Broken", "why")
+        rsp.fatal("stop")
+
+    answer = _run(compose, _request(xr), conditions=("Works", "Other"))
+    assert [(c.type, c.status, c.reason) for c in answer.conditions] == [
+        ("Other", fnv1.STATUS_CONDITION_FALSE, "Broken"),
+        ("Works", fnv1.STATUS_CONDITION_TRUE, "Fine"),
+    ]
+
+
+def test_event_only_when_a_condition_changes():
+    def compose(req, rsp):
+        rsp.condition("Works", False, "Broken", "why", problem=True)
+
+    first = _run(compose)
+    assert [r.message for r in first.results] == ["Works: why"]
+    xr = {
+        "apiVersion": "t/v1",
+        "kind": "Thing",
+        "metadata": {"name": "x"},
+        "status": {"conditions": [{"type": "Works", "status": "False", "reason": "Broken", "message": "older words"}]},
+    }
+    assert not _run(compose, _request(xr)).results
+
+
+def test_ttl_follows_requirements():
+    assert _run(lambda req, rsp: None).meta.ttl.seconds == 300
+    answer = _run(lambda req, rsp: rsp.require("r", "v1", "Pod", match_name="p"))
+    assert answer.meta.ttl.seconds == 60
+
+
+def test_required_tells_not_fetched_from_absent():
+    seen = {}
+
+    def compose(req, rsp):
+        seen.update(never=req.required("never"), absent=req.required("absent"))
+
+    _run(compose, _request(required={"absent": []}))
+    assert seen == {"never": None, "absent": []}
+
+
+def test_other_kind_is_refused_without_a_change():
+    answer = _run(lambda req, rsp: None, _request({"apiVersion": "t/v1", "kind": "Other"}))
+    assert answer.results[0].severity == fnv1.SEVERITY_FATAL
+    assert "serves composites of kind Thing" in answer.results[0].message
+
+
+def test_same_input_same_bytes():
+    def compose(req, rsp):
+        for key in "cab":
+            rsp.compose(key, {"apiVersion": "v1", "kind": "ConfigMap", "data": {k: k for k in key + "zyx"}}, ready=True)
+        rsp.status = {"b": 1, "a": [1, True, None, 0.5]}
+
+    answers = {_run(compose).SerializeToString(deterministic=True) for _ in range(5)}
+    assert len(answers) == 1
+
+
+def test_null_entries_are_left_out():
+    def compose(req, rsp):
+        rsp.compose("a", {"kind": "ConfigMap", "x": None, "y": {}}, ready=False)
+
+    assert _desired(_run(compose), "a") == {"kind": "ConfigMap", "y": {}}
+
+
+def test_held_secret_manifest_loses_its_payload():
+    raw = {
+        "apiVersion": "kubernetes.m.crossplane.io/v1alpha1",
+        "kind": "Object",
+        "metadata": {"name": "s"},
+        "spec": {
+            "forProvider": {
+                "manifest": {
+                    "apiVersion": "v1",
+                    "kind": "Secret",
+                    "data": {"k": "aHVudGVyMg=="},
+                    "stringData": {"k": "v"},
+                }
+            }
+        },
+    }
+    intent = observed_intent(Resource.of(raw))
+    assert intent["spec"]["forProvider"]["manifest"] == {"apiVersion": "v1", "kind": "Secret"}
+    assert "data" in raw["spec"]["forProvider"]["manifest"]
+
+
+@pytest.mark.parametrize(
+    "conditions, good",
+    [
+        ([("Ready", "True", 2), ("Synced", "True", 2)], True),
+        ([("Ready", "True", None), ("Synced", "True", None)], True),
+        ([("Ready", "True", 1), ("Synced", "True", 2)], False),
+        ([("Ready", "True", 2), ("Synced", "False", 2)], False),
+        ([("Ready", "True", 2)], False),
+    ],
+)
+def test_good_needs_ready_and_synced_of_this_generation(conditions, good):
+    raw = {
+        "metadata": {"generation": 2},
+        "status": {
+            "conditions": [
+                {"type": t, "status": s} | ({"observedGeneration": g} if g is not None else {})
+                for t, s, g in conditions
+            ]
+        },
+    }
+    assert Resource.of(raw).good is good
