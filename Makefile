@@ -47,6 +47,13 @@ demo: venv ## Plan the getting-started fleet: placements, reasons, objects, URL.
 bench: venv ## Print latency, start-up time and memory, and write _output/bench.json.
 	$(PYTHON) -m tests.bench
 
+REGISTRY ?= registry.example.org/modelplane
+CROSSPLANE ?=
+
+.PHONY: packages
+packages: venv ## Stage the Crossplane packages in _output/packages; with CROSSPLANE=<cli> build them. REGISTRY=<host>/modelplane.
+	$(PYTHON) package/packages.py --registry $(REGISTRY) --crossplane "$(CROSSPLANE)"
+
 .PHONY: requirements
 requirements: venv ## Pin what pyproject.toml asks for, with hashes.
 	$(BIN)/pip-compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-annotate --no-header --strip-extras --allow-unsafe -o requirements.txt pyproject.toml

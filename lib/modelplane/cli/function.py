@@ -14,7 +14,7 @@ MAX_RECV_MB = 64
 
 
 @click.command(context_settings={"default_map": {"max_recv_message_size": MAX_RECV_MB}, "show_default": True})
-@click.argument("name", metavar="NAME", type=click.Choice([*catalog.NAMES, "all"]))
+@click.argument("name", metavar="NAME", type=click.Choice([*catalog.NAMES, "all"]), envvar="MODELPLANE_FUNCTION")
 @sdk.standard_options
 def function(
     name: str,
