@@ -2,7 +2,7 @@
 
     python package/packages.py --registry REGISTRY/modelplane [--crossplane CLI] [--runtime DIR]
 
-Writes `_output/packages/<name>/` as the Crossplane CLI builds them and, with `--crossplane`, `_output/packages/<name>.xpkg`.
+Writes `_output/packages/<name>/` as the Crossplane CLI takes it, and `_output/packages/<name>.xpkg` with `--crossplane`.
 `--runtime` is a folder with one docker archive per function, `<name>.tar`, to embed.
 """
 
@@ -55,7 +55,7 @@ def build(folder: Path, crossplane: str, runtime: Path | None) -> Path:
     command = [crossplane, "xpkg", "build", "-f", str(folder), "-o", str(target)]
     if runtime is not None and folder.name in catalog.NAMES:
         command.append(f"--embed-runtime-image-tarball={runtime / (folder.name + '.tar')}")
-    subprocess.run(command, check=True)  # noqa: S603
+    subprocess.run(command, check=True)
     return target
 
 
@@ -68,7 +68,7 @@ def main() -> int:
     parser.add_argument("--runtime", type=Path, default=None)
     options = parser.parse_args()
     if options.registry.rstrip("/").rsplit("/", 1)[-1] != "modelplane":
-        # Crossplane names a dependency's Function after its repository, and the Compositions call modelplane-<function>.
+        # Crossplane names a dependency's Function after its repository; Compositions call modelplane-<function>.
         parser.error("--registry must end with /modelplane")
     for folder in stage(options.registry.rstrip("/"), options.version):
         if options.crossplane:
