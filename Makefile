@@ -47,6 +47,14 @@ demo: venv ## Plan the getting-started fleet: placements, reasons, objects, URL.
 bench: venv ## Print latency, start-up time and memory, and write _output/bench.json.
 	$(PYTHON) -m tests.bench
 
+.PHONY: e2e-tools
+e2e-tools: venv ## Build the programs of a real control plane (Go; some 20 minutes the first time).
+	$(PYTHON) -m tests.e2e.tools
+
+.PHONY: e2e
+e2e: e2e-tools ## Run the suite on a real control plane (Go, and root or user namespaces).
+	$(BIN)/pytest tests/e2e -o norecursedirs=.venv
+
 REGISTRY ?= registry.example.org/modelplane
 CROSSPLANE ?=
 

@@ -2,7 +2,7 @@
 
     python package/packages.py --registry REGISTRY/modelplane [--crossplane CLI] [--runtime DIR]
 
-Writes `_output/packages/<name>/` as the Crossplane CLI takes it, and `_output/packages/<name>.xpkg` with `--crossplane`.
+Writes `_output/packages/<name>/` as the Crossplane CLI takes it, and `<name>.xpkg` beside it with `--crossplane`.
 `--runtime` is a folder with one docker archive per function, `<name>.tar`, to embed.
 """
 

@@ -1,0 +1,1 @@
+"""A real control plane without Docker: see README.md."""
