@@ -1,6 +1,6 @@
 """Build schemas/modelplane_schemas from apis/ and schemas/crds.
 
-Usage: generate.py [--check]. With --check nothing is written: the exit code says whether the folder is what it would be.
+Usage: generate.py [--check]. With --check nothing is written; the exit code says whether the folder is up to date.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _kind(xr: dict[str, Any]) -> str:
 
 
 def _yaml(path: Path) -> dict[str, Any]:
-    loaded: dict[str, Any] = yaml.load(path.read_text("utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+    loaded: dict[str, Any] = yaml.load(path.read_text("utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return loaded
 
 
