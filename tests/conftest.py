@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from tests.harness import Call, served
 
+from modelplane.simulate import World
 from modelplane.xfn.caller import Caller, over_grpc
 
 
@@ -26,3 +27,9 @@ def caller(target: str) -> Iterator[Caller]:
 def call(caller: Caller) -> Call:
     """One call of the function that serves an XR: `call(xr, observed, required) -> Answer`."""
     return caller.call
+
+
+@pytest.fixture
+def world(caller: Caller) -> World:
+    """An empty control plane whose functions are called over gRPC."""
+    return World(caller)

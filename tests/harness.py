@@ -10,10 +10,13 @@ Usage in a test (fixtures are in conftest.py; both speak to the one process of t
         assert_nothing_lost(answer)                 # nothing observed would be deleted
 
     def test_fleet(world):                          # a whole control plane: admission, Crossplane, providers
-        world.apply(yaml_text_or_dict_or_list_or_path)     # raises Refused where an API server would refuse
+        world.apply(yaml_text_or_dict_or_list_or_path)     # raises RefusedError where an API server would refuse
         world.settle()                              # rounds until nothing changes
-        world.get("ModelReplica", name, namespace), world.list("ModelReplica"), world.deleted
+        world.get("ModelReplica", name, namespace), world.select("ModelReplica"), world.deleted
+        world.composed("ModelReplica", name, namespace)["service"]    # composed resources by composition key
         world.reconcile("ModelDeployment", "qwen", "ml-team")     # one reconcile; answers its last Answer
+        world.events(kind, name, namespace), world.patch(kind, name, namespace, status={...}), world.delete(...)
+        world.providers.unreachable.add("<provider config name>"), .broken.add(key), .frozen.add(key)
 
 `xr` and others are plain dictionaries. `required` distinguishes absent keys (not looked up yet) from [] (looked, none).
 """
