@@ -26,7 +26,8 @@ def xrd(kind: str) -> dict[str, Any]:
     """Return what an API server serves for one of our kinds; shared between callers, so do not change it.
 
     Shape: {group, version, kind, listKind, plural, singular, shortNames, categories, scope, subresources, columns,
-    schema}, where schema is structural, without descriptions, and holds the fields that Crossplane adds to an XR.
+    pipeline, schema}, where pipeline is the Composition's, and schema is structural, without descriptions, and holds
+    the fields that Crossplane adds to an XR.
     Raises KeyError for a kind that is not ours.
     """
     if kind not in kinds():

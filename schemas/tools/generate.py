@@ -41,7 +41,8 @@ def main(arguments: list[str]) -> int:
 def build() -> dict[str, str]:
     """Return every generated file by its path."""
     files = {"__init__.py": HEADER + (ROOT / "tools" / "loader.py").read_text("utf-8"), "py.typed": ""}
-    ours = sorted((served(_yaml(path)) for path in (ROOT.parent / "apis").glob("*/definition.yaml")), key=_kind)
+    folders = [path.parent for path in (ROOT.parent / "apis").glob("*/definition.yaml")]
+    ours = sorted((served(_yaml(f / "definition.yaml"), _yaml(f / "composition.yaml")) for f in folders), key=_kind)
     files["openapi/index.json"] = encode([xr["kind"] for xr in ours])
     for xr in ours:
         files[f"openapi/{xr['kind'].lower()}.json"] = encode(xr)

@@ -55,8 +55,8 @@ _CONDITIONS: Schema = {
 }
 
 
-def served(definition: dict[str, Any]) -> dict[str, Any]:
-    """Return names, scope and schema of the one version that a CompositeResourceDefinition serves."""
+def served(definition: dict[str, Any], composition: dict[str, Any]) -> dict[str, Any]:
+    """Return names, scope and schema of the one version that an XRD serves, and the pipeline of its Composition."""
     spec = definition["spec"]
     (version,) = [v for v in spec["versions"] if v["served"]]
     schema = copy.deepcopy(version["schema"]["openAPIV3Schema"])
@@ -81,5 +81,6 @@ def served(definition: dict[str, Any]) -> dict[str, Any]:
         "scope": spec["scope"],
         "subresources": version.get("subresources", {}),
         "columns": version.get("additionalPrinterColumns", []),
+        "pipeline": composition["spec"]["pipeline"],
         "schema": copy.deepcopy(schema),
     }

@@ -6,7 +6,6 @@ schemas/crds.
 
 import json
 from collections import OrderedDict
-from typing import Any
 
 from modelplane.kube import rules, schema
 from modelplane.kube.objects import Object, mapping, text
@@ -15,14 +14,7 @@ from modelplane.simulate import definitions
 from modelplane.simulate.definitions import Definition
 from modelplane.simulate.store import Key, group_of, key_of
 
-NAME_MAX = 63
-"""Longest name of a composite; Crossplane writes this bound into every CRD it makes."""
 CACHE_SIZE = 20_000
-
-_MACHINERY = {
-    "crossplane": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-}
-_CONDITIONS = {"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
 
 
 class RefusedError(Exception):
@@ -40,7 +32,6 @@ class Admission:
     """Defaults and validates composites; remembers what it accepted, so that an unchanged spec is judged once."""
 
     def __init__(self) -> None:
-        self._schemas: dict[tuple[str, str], dict[str, Any]] = {}
         self._accepted: OrderedDict[str, None] = OrderedDict()
 
     def definition(self, obj: Object) -> Definition | None:
@@ -58,7 +49,7 @@ class Admission:
             if problems:
                 raise RefusedError(key_of(obj), problems)
             return obj
-        tree = self._schema(definition)
+        tree = definition.schema
         if old is not None and old.get("status") is not None:
             obj = {**obj, "status": old["status"]}
         full: Object = schema.apply_defaults(tree, obj)
@@ -81,14 +72,8 @@ class Admission:
         definition = self.definition(obj)
         if definition is None:
             return []
-        tree = mapping(self._schema(definition), "properties", "status")
+        tree = mapping(definition.schema, "properties", "status")
         return schema.validate_value(tree, status, "status")
-
-    def _schema(self, definition: Definition) -> dict[str, Any]:
-        mark = (definition.group, definition.kind)
-        if mark not in self._schemas:
-            self._schemas[mark] = _with_machinery(definition.schema)
-        return self._schemas[mark]
 
 
 def _judged(obj: Object) -> Object:
@@ -96,16 +81,6 @@ def _judged(obj: Object) -> Object:
     meta = {k: v for k, v in mapping(obj, "metadata").items() if k in ("name", "namespace", "labels", "annotations")}
     spec = {k: v for k, v in mapping(obj, "spec").items() if k != "crossplane"}
     return {"apiVersion": obj.get("apiVersion"), "kind": obj.get("kind"), "metadata": meta, "spec": spec}
-
-
-def _with_machinery(tree: dict[str, Any]) -> dict[str, Any]:
-    """Add the fields that Crossplane adds to every composite's CRD."""
-    properties = dict(tree.get("properties") or {})
-    spec = dict(properties.get("spec") or {"type": "object"})
-    spec["properties"] = {**(spec.get("properties") or {}), **_MACHINERY}
-    status = dict(properties.get("status") or {"type": "object"})
-    status["properties"] = {**(status.get("properties") or {}), **_MACHINERY, "conditions": _CONDITIONS}
-    return {**tree, "properties": {**properties, "spec": spec, "status": status}}
 
 
 def _shape(obj: Object, definition: Definition | None) -> list[Problem]:
@@ -121,8 +96,6 @@ def _shape(obj: Object, definition: Definition | None) -> list[Problem]:
         return problems
     if text(obj, "apiVersion") != definition.api_version:
         problems.append(Problem("apiVersion", f"must be {definition.api_version}; got {text(obj, 'apiVersion')}"))
-    if len(name) > NAME_MAX:
-        problems.append(Problem("metadata.name", f"must be at most {NAME_MAX} characters; it has {len(name)}"))
     if definition.namespaced and not namespace:
         problems.append(Problem("metadata.namespace", f"is required: {definition.kind} is namespaced"))
     if not definition.namespaced and namespace:
