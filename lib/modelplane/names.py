@@ -11,6 +11,7 @@ import re
 REPLICA_MAX = 40
 WORKLOAD_MAX = 45
 """A LeaderWorkerSet's StatefulSet carries its name plus 11 characters in a label of at most 63."""
+BACKEND_MAX = 52
 
 _ILLEGAL = re.compile(r"[^a-z0-9-]")
 
@@ -48,6 +49,11 @@ def replica_id(namespace: str, replica_name: str) -> str:
 def workload(rid: str, engine: str) -> str:
     """Name of an engine's Deployment or LeaderWorkerSet, at most 45 characters."""
     return name(f"{rid[:20].rstrip('-')}-{engine}", "engine", rid, engine, limit=WORKLOAD_MAX)
+
+
+def backend(namespace: str, endpoint: str) -> str:
+    """Name of the Service on the control plane that stands for a ModelEndpoint, at most 52 characters."""
+    return name(endpoint, "backend", namespace, endpoint, limit=BACKEND_MAX)
 
 
 def tenant_digest(namespace: str) -> str:

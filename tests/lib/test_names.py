@@ -12,11 +12,13 @@ GOLDEN = [
     (names.replica, ("ml-team", "qwen", "west", 0), "qwen-"),
     (names.workload, ("qwen-abc", "main"), "qwen-abc-main-"),
     (names.tenant_namespace, ("ml-team",), "mp-ml-team-"),
+    (names.backend, ("ml-team", "openrouter"), "openrouter-"),
 ]
 
 VECTORS = {
     ("replica", "ml-team", "qwen", "west", "0"): "cqmuj45xtb",
     ("ns", "ml-team"): "yre2nsrod6",
+    ("backend", "ml-team", "openrouter"): "ev44pq23gv",
 }
 
 
@@ -43,6 +45,7 @@ def test_joins_are_injective():
         (names.replica("n", "9-starts-with-a-digit", "c", 0), 40),
         (names.workload(names.replica(LONG, LONG, LONG, 99), "e" * 30), 45),
         (names.tenant_namespace(LONG), 52),
+        (names.backend(LONG, LONG), 52),
         (names.replica_id("n", LONG), 40),
         (names.replica_id("n", "9digit"), 40),
         (names.name("--", "x", limit=20), 20),

@@ -36,5 +36,5 @@ def endpoint_url(address: str, namespace: str, rid: str, scheme: str = "http") -
 
 
 def service_url(address: str, namespace: str, name: str, scheme: str = "http") -> str:
-    """URL of a ModelService as a client uses it."""
-    return f"{scheme}://{authority(address)}{service(namespace, name)}/{API}"
+    """URL of a ModelService; a client appends `/v1/...`."""
+    return f"{scheme}://{authority(address)}{service(namespace, name)}"

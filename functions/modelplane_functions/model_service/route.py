@@ -1,0 +1,96 @@
+"""The HTTPRoute of a service, and what a gateway says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from modelplane.kube.objects import Object, Resource, integer, objects, text
+from modelplane.labels import GATEWAY_NAME, SYSTEM_NAMESPACE
+from modelplane.routing import paths
+from modelplane_functions.model_service.inputs import Endpoint
+
+KEY = "httproute"
+GROUP = "gateway.networking.k8s.io"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the gateway says of the observed route.
+
+    `current` is whether it has looked at the newest generation; only then are `accepted` and `resolved` about it.
+    """
+
+    current: bool = False
+    accepted: bool = False
+    resolved: bool = False
+    message: str = ""
+
+    @property
+    def good(self) -> bool:
+        """Whether the route as it is now carries traffic."""
+        return self.current and self.accepted and self.resolved
+
+
+def build(namespace: str, name: str, endpoints: Mapping[str, Endpoint], weights: Mapping[str, int]) -> Object:
+    """Build the route; without weights it has no backend, which the gateway answers with an error and counts."""
+    rule: Object = {"matches": [{"path": {"type": "PathPrefix", "value": paths.service(namespace, name)}}]}
+    refs = [_backend_ref(endpoints[e], weight) for e, weight in weights.items()]
+    if refs:
+        rule["backendRefs"] = refs
+    return {
+        "apiVersion": f"{GROUP}/v1",
+        "kind": "HTTPRoute",
+        "metadata": {"namespace": namespace},
+        "spec": {
+            "parentRefs": [{"group": GROUP, "kind": "Gateway", "namespace": SYSTEM_NAMESPACE, "name": GATEWAY_NAME}],
+            "rules": [rule],
+        },
+    }
+
+
+def _backend_ref(endpoint: Endpoint, weight: int) -> Object:
+    assert endpoint.url is not None  # noqa: S101 - a plan gives weight only to endpoints with a URL
+    rewrite: Object = {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": endpoint.path}}
+    if endpoint.hostname:
+        rewrite["hostname"] = endpoint.hostname
+    return {
+        "group": "",
+        "kind": "Service",
+        "name": endpoint.backend,
+        "port": endpoint.url.service_port,
+        "weight": weight,
+        "filters": [{"type": "URLRewrite", "urlRewrite": rewrite}],
+    }
+
+
+def keep(observed: Resource, backends: Sequence[str]) -> list[Object]:
+    """The observed backendRefs of some Services, exactly as they are."""
+    return [dict(ref) for ref in backend_refs(observed) if text(ref, "name") in backends]
+
+
+def backend_refs(observed: Resource | None) -> list[Object]:
+    """All backendRefs of an observed route."""
+    if observed is None:
+        return []
+    return [dict(ref) for rule in objects(observed.spec, "rules") for ref in objects(rule, "backendRefs")]
+
+
+def standing(observed: Resource | None) -> Standing:
+    """Read what our gateway says of a route."""
+    if observed is None:
+        return Standing()
+    for parent in objects(observed.status, "parents"):
+        if text(parent, "parentRef", "name") != GATEWAY_NAME:
+            continue
+        said = {text(c, "type"): c for c in objects(parent, "conditions")}
+        accepted, resolved = said.get("Accepted", {}), said.get("ResolvedRefs", {})
+        seen = [integer(c, "observedGeneration") or 0 for c in (accepted, resolved) if c]
+        bad = [c for c in (accepted, resolved) if c and text(c, "status") != "True"]
+        return Standing(
+            current=bool(seen) and min(seen) >= observed.generation,
+            accepted=text(accepted, "status") == "True",
+            resolved=text(resolved, "status") == "True",
+            message="; ".join(text(c, "message") or text(c, "reason") for c in bad),
+        )
+    return Standing()
