@@ -66,11 +66,15 @@ def _walk(schema: Schema, value: object, old: object, path: str, root: bool = Fa
         return
     rules = schema.get("x-kubernetes-validations")
     if rules:
-        names = {"self": to_cel(schema, value, root)}
-        if old is not None:
-            names["oldSelf"] = to_cel(schema, old, root)
-        for rule in rules:
-            yield from _judge(rule, names, path)
+        try:
+            names = {"self": to_cel(schema, value, root)}
+            if old is not None:
+                names["oldSelf"] = to_cel(schema, old, root)
+        except (TypeError, ValueError, OverflowError) as error:
+            yield from (Skipped(path or "object", str(rule.get("rule")), _first_line(error)) for rule in rules)
+        else:
+            for rule in rules:
+                yield from _judge(rule, names, path)
     if isinstance(value, dict):
         before = old if isinstance(old, dict) else {}
         extra = schema.get("additionalProperties")
@@ -182,8 +186,10 @@ def to_cel(schema: Schema, value: Any, root: bool = False) -> Any:
         return None
     if isinstance(value, bool):
         return celtypes.BoolType(value)
+    if isinstance(value, float) and not value.is_integer():
+        return celtypes.DoubleType(value)
     if isinstance(value, (int, float)):
-        return celtypes.IntType(int(value)) if float(value).is_integer() else celtypes.DoubleType(value)
+        return celtypes.IntType(int(value))
     if isinstance(value, str):
         return _text(schema.get("format"), value)
     if isinstance(value, list):
