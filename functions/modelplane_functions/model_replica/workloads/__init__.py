@@ -1,0 +1,1 @@
+"""The workload of an engine: what runs its pods."""
