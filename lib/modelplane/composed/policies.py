@@ -11,3 +11,5 @@ ABANDON = ("Observe", "Create", "Update")
 """Left behind when its composite goes."""
 OBSERVE = ("Observe",)
 OBSERVE_DELETE = ("Observe", "Delete")
+NO_LATE_INIT = ("Observe", "Create", "Update", "Delete")
+"""Everything but copying the cloud's defaults into the spec, for fields that others change, such as an autoscaler."""
