@@ -160,6 +160,7 @@ def test_old_self(name, old, new, want):
 
 def test_old_self_in_a_text_is_no_transition():
     assert judge("self != 'oldSelf'", "a") == []
+    assert len(judge("self != 'oldSelf'", "oldSelf")) == 1
 
 
 def test_optional_old_self_is_said_to_be_skipped():
