@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from modelplane.kube.objects import Object, integer, items, mapping, objects, text
-from modelplane.simulate import remote
+from modelplane.labels import EXTERNAL_NAME
+from modelplane.simulate import clouds, remote
 from modelplane.simulate.addresses import CONTROL_PLANE, Addresses
 from modelplane.simulate.definitions import load
 from modelplane.simulate.store import Key, Store, group_of, key_of, uid_of
@@ -168,12 +169,17 @@ class Providers:
         self.store.set_status(key, {"atProvider": at, "synced": True, "conditions": conditions})
 
     def _plain_status(self, key: Key, obj: Object) -> None:
+        meta = mapping(obj, "metadata")
+        annotations = mapping(meta, "annotations")
+        if EXTERNAL_NAME not in annotations:
+            named = {**annotations, EXTERNAL_NAME: clouds.external_name(obj)}
+            obj = self.store.put({**obj, "metadata": {**meta, "annotations": named}})
         ready = key not in self.broken
         conditions = [
             self._condition(obj, "Synced", "True", "ReconcileSuccess"),
             self._condition(obj, "Ready", str(ready), "Available" if ready else "Unavailable"),
         ]
-        self.store.set_status(key, {"atProvider": dict(mapping(obj, "status", "atProvider")), "conditions": conditions})
+        self.store.set_status(key, {"atProvider": dict(clouds.report(obj)), "conditions": conditions})
 
     def _config(self, key: Key, obj: Object) -> None:
         secret = mapping(obj, "spec", "credentials", "secretRef")
