@@ -149,7 +149,7 @@ def _let_go(req: Request, rsp: Response, done: Composed, *, settled: bool) -> No
             continue
         if key.startswith(NAMED):
             name = text(rollout.manifest_of(req.observed[key]), "metadata", "name")
-            if settled and name not in used:
+            if settled and name and name not in used:
                 rsp.drop(key)
                 done.dropped.add(key)
         elif key.startswith(BUDGET) or (key.startswith(WORKLOAD) and key not in engines):

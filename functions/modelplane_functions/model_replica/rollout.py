@@ -137,8 +137,12 @@ def progressing_s(observed: Resource, now: float) -> float:
     return 0 if since is None or observed.good else now - since
 
 
-def named(manifest: Mapping[str, Any]) -> Iterator[str]:
+def named(manifest: Mapping[str, Any]) -> set[str]:
     """Names of the claim templates, Secrets and ConfigMaps that the pods of a workload need."""
+    return set(_named(manifest)) - {""}
+
+
+def _named(manifest: Mapping[str, Any]) -> Iterator[str]:
     for template in _templates(manifest):
         for claim in objects(template, "spec", "resourceClaims"):
             yield text(claim, "resourceClaimTemplateName")

@@ -259,5 +259,3 @@ def test_pod_security_is_the_clusters(call: Call) -> None:
     labels = fleet.manifest(answer, "namespace")["metadata"]["labels"]
     assert labels["pod-security.kubernetes.io/enforce"] == "privileged"
     assert fleet.container(answer)["securityContext"]["capabilities"] == {"add": ["IPC_LOCK"], "drop": ["ALL"]}
-
-
