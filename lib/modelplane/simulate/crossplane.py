@@ -238,11 +238,10 @@ class Crossplane:
             if clustered and text(obj, "metadata", "namespace"):
                 ref["namespace"] = text(obj, "metadata", "namespace")
             refs.append(ref)
-        refs.sort(key=lambda r: (r["apiVersion"], r["kind"], r.get("namespace", ""), r["name"]))
+        refs.sort(key=lambda r: r["apiVersion"] + r["kind"] + r["name"])
         current = self.store.get(key_of(xr)) or xr
         machinery = {k: v for k, v in mapping(current, "spec", "crossplane").items() if k != "resourceRefs"}
-        if refs:
-            machinery["resourceRefs"] = refs
+        machinery["resourceRefs"] = refs
         if machinery != mapping(current, "spec", "crossplane"):
             self.store.put({**current, "spec": {**mapping(current, "spec"), "crossplane": machinery}})
 
@@ -275,7 +274,7 @@ class Crossplane:
         if answer.ready is not None:
             ready = Condition("Ready", "True", "Available") if answer.ready else Condition("Ready", "False", "Creating")
         custom = [c for c in answer.conditions.values() if c.type not in SYSTEM_CONDITIONS]
-        conditions = self._conditions(xr, [*custom, synced, ready, _RESPONSIVE])
+        conditions = self._conditions(xr, [_RESPONSIVE, *custom, synced, ready])
         self.store.set_status(key, {**answer.status, "conditions": conditions})
 
     def _fail(self, key: Key, done: Pass, message: str, given: tuple[Condition, ...]) -> Pass:
@@ -290,7 +289,7 @@ class Crossplane:
             ]
             custom = [c for c in given if c.type not in SYSTEM_CONDITIONS]
             synced = Condition("Synced", "False", "ReconcileError", done.error)
-            conditions = self._conditions(xr, [*custom, *lost, synced, _RESPONSIVE])
+            conditions = self._conditions(xr, [_RESPONSIVE, *custom, *lost, synced])
             self.store.set_status(key, {**mapping(xr, "status"), "conditions": conditions})
         done.events.append(Result("Warning", done.error))
         self._record(key, done)
@@ -310,7 +309,7 @@ class Crossplane:
             since = old.pop("lastTransitionTime", None)
             raw["lastTransitionTime"] = since if since and old == raw else self.store.time()
             merged[condition.type] = raw
-        return [dict(merged[type_]) for type_ in sorted(merged)]
+        return [dict(condition) for condition in merged.values()]
 
     def _record(self, key: Key, done: Pass) -> None:
         known = self.history.setdefault(key, [])

@@ -1,0 +1,1 @@
+"""What a fleet would become: manifests in, a report out, and nothing touched."""

@@ -1,0 +1,63 @@
+"""A control plane filled from manifests, ready to run."""
+
+from collections.abc import Iterable, Sequence
+
+from modelplane import catalog
+from modelplane.kube.objects import Object, mapping
+from modelplane.plan.manifests import Manifest, ManifestError
+from modelplane.simulate import Key, RefusedError, World
+from modelplane.simulate.definitions import Definition, load
+from modelplane.simulate.store import group_of, key_of
+from modelplane.xfn.caller import Caller, in_process
+from modelplane.xfn.runner import Runner
+
+
+def world(clock: float) -> World:
+    """An empty control plane that runs the functions in this process, at a fixed time."""
+    runner = Runner(catalog.loaders("all"), now=lambda: clock)
+    return World(Caller(in_process(runner)), clock=clock)
+
+
+def check(manifests: Sequence[Manifest]) -> None:
+    """Refuse two manifests for one object.
+
+    Raises ManifestError that names both places.
+    """
+    seen: dict[Key, Manifest] = {}
+    for manifest in manifests:
+        key = key_of(manifest.obj)
+        if key in seen:
+            raise ManifestError(f"{manifest.place()}: {key} is also at {seen[key].place()}")
+        seen[key] = manifest
+
+
+def apply(target: World, manifests: Iterable[Manifest]) -> None:
+    """Apply manifests.
+
+    Raises ManifestError with every problem of every manifest, each with its file and line.
+    """
+    problems: list[str] = []
+    for manifest in manifests:
+        try:
+            target.apply(dict(manifest.obj))
+        except RefusedError as refused:
+            problems += [f"{manifest.place(p.path)}: {refused.key}: {p.path}: {p.message}" for p in refused.problems]
+    if problems:
+        raise ManifestError("\n".join(problems))
+
+
+def is_composite(obj: Object) -> bool:
+    """Whether an object is one of our kinds."""
+    return definition(obj) is not None
+
+
+def definition(obj: Object) -> Definition | None:
+    """Definition of an object's kind, None where it is not ours."""
+    return load().get((group_of(str(obj.get("apiVersion", ""))), str(obj.get("kind", ""))))
+
+
+def bare(obj: Object) -> Object:
+    """Drop from an object what only a control plane writes."""
+    meta = {k: v for k, v in mapping(obj, "metadata").items() if k in ("name", "namespace", "labels", "annotations")}
+    spec = {k: v for k, v in mapping(obj, "spec").items() if k != "crossplane"}
+    return {"apiVersion": obj.get("apiVersion"), "kind": obj.get("kind"), "metadata": meta, "spec": spec}
