@@ -5,6 +5,7 @@ ModelReplicas and ModelEndpoints publish, gives weight to those that serve, and 
 drains it removes it.
 """
 
+from modelplane import names
 from modelplane.kube.objects import Object, Resource, objects, text
 from modelplane.labels import VERSION
 from modelplane.xfn import Function, Request, Response
@@ -22,13 +23,14 @@ def compose(req: Request, rsp: Response) -> None:
         _require(rsp, inputs.endpoints_key(entry), "ModelEndpoint", req, labels=dict(entry.match_labels))
         _require(rsp, inputs.replicas_key(entry), "ModelReplica", req, labels=dict(entry.match_labels))
     endpoints = inputs.select(req, entries)
-    if not _answered(req, entries) or not _look_up_kept(req, rsp, entries, endpoints):
+    observed = req.observed.get(route.KEY)
+    in_route = route.backend_refs(observed)
+    services = inputs.backend_names(in_route)
+    if not _answered(req, entries) or not _look_up_kept(req, rsp, services, endpoints):
         _wait(req, rsp)
         return
 
-    observed = req.observed.get(route.KEY)
     standing = route.standing(observed)
-    in_route = route.backend_refs(observed)
     planned = plan(endpoints, in_route, (req.xr.namespace, req.xr.name))
     gateway = req.required_one("gateway")
     routed = rsp.compose_or_hold(
@@ -44,7 +46,7 @@ def compose(req: Request, rsp: Response) -> None:
             req.xr,
             endpoints,
             planned,
-            inputs.backend_names(in_route),
+            services,
             settled=gateway is None or observed is None or standing.current,
         ),
     }
@@ -64,22 +66,22 @@ def _answered(req: Request, entries: list[Entry]) -> bool:
     return all(req.answered(key) for key in ("gateway", *keys))
 
 
-def _look_up_kept(req: Request, rsp: Response, entries: list[Entry], endpoints: list[Endpoint]) -> bool:
+def _look_up_kept(req: Request, rsp: Response, services: set[str], endpoints: list[Endpoint]) -> bool:
     """Look up, by name, endpoints in the route that no entry matches any more, while none that matches is healthy.
 
     A changed selector thus moves traffic once what it selects can take it. What is found joins `endpoints`; answers
     whether everything asked for has been looked up.
     """
-    if not entries or any(e.healthy for e in endpoints):
+    if any(e.healthy for e in endpoints):
         return True
-    known = {e.name for e in endpoints}
-    names = sorted({text(b, "endpoint") for b in objects(req.xr.status, "backends")} - known - {""})
-    for name in names:
+    published = {text(b, "endpoint") for b in objects(req.xr.status, "backends")} - {e.name for e in endpoints}
+    kept = sorted(name for name in published if names.backend(req.xr.namespace, name) in services)
+    for name in kept:
         for key, kind in ((inputs.kept_key(name), "ModelEndpoint"), (inputs.kept_replica_key(name), "ModelReplica")):
             rsp.require(key, VERSION, kind, match_name=name, namespace=req.xr.namespace)
-    if not all(req.answered(key(n)) for n in names for key in (inputs.kept_key, inputs.kept_replica_key)):
+    if not all(req.answered(key(n)) for n in kept for key in (inputs.kept_key, inputs.kept_replica_key)):
         return False
-    for name in names:
+    for name in kept:
         found = req.required_one(inputs.kept_key(name))
         if found is not None:
             replica = req.required_one(inputs.kept_replica_key(name))
