@@ -238,7 +238,7 @@ class Crossplane:
             if clustered and text(obj, "metadata", "namespace"):
                 ref["namespace"] = text(obj, "metadata", "namespace")
             refs.append(ref)
-        refs.sort(key=lambda r: r["apiVersion"] + r["kind"] + r["name"])
+        refs.sort(key=lambda r: r["apiVersion"] + r["kind"] + r["name"] + r.get("namespace", ""))
         current = self.store.get(key_of(xr)) or xr
         machinery = {k: v for k, v in mapping(current, "spec", "crossplane").items() if k != "resourceRefs"}
         machinery["resourceRefs"] = refs

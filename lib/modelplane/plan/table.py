@@ -1,0 +1,150 @@
+"""Draw a report for people: aligned text, bars where the output is a terminal."""
+
+from collections.abc import Iterable, Sequence
+
+from modelplane.plan.report import Composite, PoolUse, Report
+
+TREE_MAX = 150
+"""More objects than this are counted by kind below each composite instead of listed."""
+BAR = 20
+
+
+def draw(report: Report, *, terminal: bool) -> str:
+    """The whole report as text."""
+    sections = [
+        _section("Placements", _placements(report)),
+        _section("Not placed", _unplaced(report)),
+        _section("Fleet", _fleet(report, terminal=terminal)),
+        _section("Services", _services(report)),
+        _section("Changes", _changes(report)),
+        _section("Warnings", [f"- {w}" for w in report.warnings]),
+        _section("Composed", _tree(report)),
+        _section("Assumed", [f"- {n}" for n in report.notes]),
+    ]
+    effort = report.effort
+    tail = (
+        f"{effort.objects} objects after {effort.rounds} rounds, {effort.reconciles} reconciles and "
+        f"{effort.calls} function calls. Nothing was applied."
+    )
+    return "\n\n".join([*(s for s in sections if s), tail]) + "\n"
+
+
+def _section(title: str, lines: Sequence[str]) -> str:
+    return "\n".join([title, *(f"  {line}" for line in lines)]) if lines else ""
+
+
+def _columns(rows: Iterable[Sequence[str]]) -> list[str]:
+    table = [list(row) for row in rows]
+    if not table:
+        return []
+    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
+
+
+def _placements(report: Report) -> list[str]:
+    if not report.placements:
+        return []
+    rows = [["DEPLOYMENT", "REPLICA", "CLUSTER", "POOL", "DEVICES", "SERVES"]]
+    for placed in report.placements:
+        pools = ", ".join(dict.fromkeys(d.pool for d in placed.devices)) or "-"
+        devices = ", ".join(f"{d.count} {d.device}" for d in placed.devices) or "-"
+        name = f"{placed.namespace}/{placed.deployment or '(by hand)'}"
+        rows.append([name, placed.replica, placed.cluster, pools, devices, "yes" if placed.ready else "no"])
+    return _columns(rows)
+
+
+def _unplaced(report: Report) -> list[str]:
+    lines = []
+    for entry in report.unplaced:
+        head = f"{entry.namespace}/{entry.deployment}: {entry.missing} of {entry.desired}"
+        lines.append(f"{head}  {entry.reason}" if entry.reason else head)
+        if entry.message:
+            lines += [f"    {line}" for line in entry.message.splitlines()]
+        lines += [f"    nearest miss: {miss}" for miss in entry.nearest]
+    return lines
+
+
+def _fleet(report: Report, *, terminal: bool) -> list[str]:
+    if not report.pools:
+        return []
+    rows = [["CLUSTER", "POOL", "CLASS", "NODES", "DEVICES", "FREE", "STRANDED", *(["USE"] if terminal else [])]]
+    for use in report.pools:
+        row = [use.cluster, use.pool if use.ready else f"{use.pool} (not ready)", use.class_name or "-"]
+        row += [f"{use.nodes_used}/{use.nodes}", f"{use.used}/{use.total} {use.device}", str(use.total - use.used)]
+        row.append(str(use.stranded) if use.stranded else "-")
+        if terminal:
+            row.append(_bar(use))
+        rows.append(row)
+    lines = _columns(rows)
+    for currency, sums in report.cost.items():
+        lines.append(f"{sums['used']} {currency} an hour for the nodes in use, {sums['all']} for all")
+    return lines
+
+
+def _bar(use: PoolUse) -> str:
+    if not use.total:
+        return ""
+    used = round(BAR * use.used / use.total)
+    stranded = min(BAR - used, round(BAR * use.stranded / use.total))
+    return "█" * used + "▒" * stranded + "░" * (BAR - used - stranded)
+
+
+def _services(report: Report) -> list[str]:
+    lines = []
+    for service in report.services:
+        state = "" if service.ready else "  (not ready)"
+        lines.append(f"{service.namespace}/{service.name}  {service.url or 'no address yet'}{state}")
+        rows = [
+            [f"{b.share:.1f}%", b.endpoint, b.cluster or "outside the fleet", "" if b.healthy else "not healthy"]
+            for b in service.backends
+        ]
+        lines += [f"    {line}" for line in _columns(rows)]
+    return lines
+
+
+def _changes(report: Report) -> list[str]:
+    changes = report.changes
+    if changes is None:
+        return []
+    lines = [f"+ {name}" for name in changes.added]
+    lines += [f"~ {name}" for name in changes.changed]
+    lines += [f"- {name}" for name in changes.deleted]
+    return lines or ["none"]
+
+
+def _tree(report: Report) -> list[str]:
+    short = sum(_count(c) for c in report.composites) > TREE_MAX
+    lines: list[str] = []
+    for composite in report.composites:
+        lines.append(_label(composite))
+        lines += _below(composite, "", short=short)
+    return lines
+
+
+def _count(composite: Composite) -> int:
+    return 1 + sum(_count(child) for child in composite.children)
+
+
+def _below(composite: Composite, indent: str, *, short: bool) -> list[str]:
+    lines = []
+    shown = list(composite.children)
+    leaves: dict[str, int] = {}
+    if short:
+        for child in shown:
+            if not child.children:
+                leaves[child.kind] = leaves.get(child.kind, 0) + 1
+        shown = [child for child in shown if child.children]
+    rest = ", ".join(f"{count} {kind}" for kind, count in sorted(leaves.items()))
+    for index, child in enumerate(shown):
+        last = index == len(shown) - 1 and not rest
+        lines.append(f"{indent}{'└─ ' if last else '├─ '}{_label(child)}")
+        lines += _below(child, indent + ("   " if last else "│  "), short=short)
+    if rest:
+        lines.append(f"{indent}└─ {rest}")
+    return lines
+
+
+def _label(composite: Composite) -> str:
+    name = composite.manifest or composite.name
+    head = f"{composite.kind} {name}" if not composite.manifest else f"{composite.kind}: {name}"
+    return head if composite.ready is not False else f"{head}  (not ready)"
