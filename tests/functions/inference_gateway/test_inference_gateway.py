@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.functions.grown import losses
 from tests.harness import Call, assert_nothing_lost, assert_waiting
 from tests.validate import validate_composed
 
@@ -322,3 +323,9 @@ def test_metallb_only_when_asked(call: Call) -> None:
 def test_address_pools(call: Call, pool: str) -> None:
     xr = gateway(traefik={**METALLB, "metallb": {"addressPool": pool}})
     assert settle(call, xr).desired["metallb-pool"]["spec"]["addresses"] == [pool]
+
+
+def test_nothing_lost_whatever_goes_missing(call: Call) -> None:
+    before = settle(call, gateway(traefik=METALLB))
+    found = losses(call, gateway(before.status, traefik=METALLB), observe(before), MISSING)
+    assert [loss for loss in found if "claims readiness" not in loss] == []

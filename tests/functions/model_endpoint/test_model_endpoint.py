@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.functions.grown import grow, losses
 from tests.harness import Call, assert_nothing_lost, assert_waiting
 from tests.validate import validate_composed
 
@@ -202,3 +203,12 @@ def test_paused_is_healthy_and_takes_no_traffic(call: Call) -> None:
     assert answer.ready is True
     assert answer.conditions["RoutingReady"].reason == "Paused"
     assert set(answer.desired) == set(observed)
+
+
+@pytest.mark.parametrize("url", ["http://192.0.2.10/v1", "https://openrouter.ai/api/v1"])
+def test_nothing_lost_whatever_goes_missing(call: Call, url: str) -> None:
+    required = {"gateway": [GATEWAY]}
+    xr, observed, answer = grow(call, endpoint(url), required)
+    assert answer.ready is True
+    found = [loss for loss in losses(call, xr, observed, required) if "claims readiness" not in loss]
+    assert found == []

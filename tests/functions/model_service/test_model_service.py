@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.functions.grown import grow, losses
 from tests.harness import Call, assert_nothing_lost, assert_waiting
 from tests.validate import validate_composed
 
@@ -437,3 +438,11 @@ def test_malformed_objects_break_nobody(call: Call, junk: Any) -> None:
     answer = call(service(), required=required)
     assert refs(answer) == {"b": 1}
     assert not answer.fatal
+
+
+def test_nothing_lost_whatever_goes_missing(call: Call) -> None:
+    required = looked_up([endpoint("a"), endpoint("b")], [replica("a"), replica("b")])
+    parent = observe(call(service(), required=required).desired["httproute"])["httproute"]["status"]
+    xr, observed, answer = grow(call, service(), required, lambda key, desired: parent)
+    assert answer.ready is True
+    assert list(losses(call, xr, observed, required)) == []
