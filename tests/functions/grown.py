@@ -69,13 +69,21 @@ def _conditions(answer: Answer) -> list[Object]:
 
 
 def losses(
-    call: Call, xr: Object, observed: Mapping[str, Object], required: Mapping[str, list[Object]] | None = None
+    call: Call,
+    xr: Object,
+    observed: Mapping[str, Object],
+    required: Mapping[str, list[Object]] | None = None,
+    may_go: Mapping[str, set[str]] | None = None,
 ) -> Iterator[str]:
-    """What leaves desired state, or what readiness is claimed, because one input is missing or garbled."""
+    """What leaves desired state, or what readiness is claimed, because one input is missing or garbled.
+
+    `may_go` names, for an answer that is no loss of an input but a fact, the keys that may go with it.
+    """
     for what, seen, found, exists in _variants(observed, required or {}):
         answer = call(xr, seen, found)
-        if answer.lost:
-            yield f"{what}: lost {', '.join(answer.lost)}"
+        lost = set(answer.lost) - (may_go or {}).get(what, set())
+        if lost:
+            yield f"{what}: lost {', '.join(sorted(lost))}"
         if answer.ready and exists:
             yield f"{what}: claims readiness"
 
