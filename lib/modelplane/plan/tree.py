@@ -5,7 +5,7 @@ from modelplane.plan import fleet
 from modelplane.plan.report import Composite
 from modelplane.simulate import World
 from modelplane.simulate.crossplane import RESOURCE_ANNOTATION
-from modelplane.simulate.store import controller_of, key_of
+from modelplane.simulate.store import controller_of, group_of, key_of
 
 
 def grow(world: World) -> tuple[Composite, ...]:
@@ -37,8 +37,23 @@ def _manifest(obj: Object) -> str:
         namespace = text(manifest, "metadata", "namespace")
         name = text(manifest, "metadata", "name")
         return f"{text(manifest, 'kind')} {namespace}/{name}" if namespace else f"{text(manifest, 'kind')} {name}"
+    if text(obj, "kind") in ("Usage", "ClusterUsage"):
+        return _guard(obj)
+    if text(obj, "kind") == "ProviderConfig":
+        return f"{text(obj, 'metadata', 'name')} ({group_of(text(obj, 'apiVersion'))})"
     chart = mapping(obj, "spec", "forProvider", "chart")
     return f"chart {text(chart, 'name')} {text(chart, 'version')}" if chart else ""
+
+
+def _guard(usage: Object) -> str:
+    """What a Usage keeps, and for what."""
+    ends = []
+    for end in ("of", "by"):
+        used = mapping(usage, "spec", end)
+        labels = mapping(used, "resourceSelector", "matchLabels")
+        name = text(used, "resourceRef", "name") or ", ".join(str(labels[k]) for k in sorted(labels))
+        ends.append(f"{text(used, 'kind')} {name}" if used else "")
+    return f"{ends[0]} for {ends[1]}" if ends[1] else ends[0]
 
 
 def reason(world: World, obj: Object) -> str:

@@ -49,6 +49,9 @@ class Pass:
     applied: int = 0
     events: list[Result] = field(default_factory=list)
     looked_at: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Versions of the kinds that its requirements read."""
+    saw: tuple[str, ...] = ()
+    """Versions of the composite and of its composed resources, as the function was given them."""
 
 
 class Crossplane:
@@ -86,6 +89,7 @@ class Crossplane:
             return done
         xr = self._initialize(xr)
         observed = self.observe(xr)
+        done.saw = versions(xr, observed)
         try:
             answer = self._call(definition, xr, observed, done)
         except ReconcileError as error:
@@ -141,6 +145,15 @@ class Crossplane:
             last = answer.requirements
             required = {**static, **{name: self.fetch(s, done) for name, s in sorted(last.items())}}
         raise ReconcileError(f"requirements didn't stabilize after the maximum number of iterations ({CALLS_MAX - 1})")
+
+    def is_stale(self, done: Pass) -> bool:
+        """Whether anything a pass decided on has changed since, its own writes included."""
+        xr = self.store.get(done.key)
+        if xr is None:
+            return False
+        if any(self.store.versions.get(kind, 0) != version for kind, version in done.looked_at.items()):
+            return True
+        return versions(xr, self.observe(xr)) != done.saw
 
     def fetch(self, selector: Selector, done: Pass | None = None) -> Sequence[Object]:
         """Objects that answer a requirement."""
@@ -318,6 +331,11 @@ class Crossplane:
 
 _RESPONSIVE = Condition("Responsive", "True", "WatchCircuitClosed")
 _UNKNOWN_MESSAGE = "A fatal error occurred before the status of this condition could be determined."
+
+
+def versions(xr: Object, observed: Mapping[str, Object]) -> tuple[str, ...]:
+    """Resource versions of a composite and of what it composed, sorted by composition key."""
+    return tuple(text(obj, "metadata", "resourceVersion") for obj in (xr, *(observed[k] for k in sorted(observed))))
 
 
 def child_name(prefix: str, uid: str, key: str) -> str:

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import celpy
+from celpy.adapter import json_to_cel
 from celpy.celparser import CELParseError
 from celpy.evaluation import CELEvalError
 
-from modelplane.kube import rules
 from modelplane.kube.objects import Object, integer, mapping, objects, text
 from modelplane.simulate.store import group_of
 
@@ -166,12 +166,9 @@ def holds(query: str, manifest: Mapping[str, Any]) -> bool:
     if program is None:
         return False
     try:
-        return bool(program.evaluate({"object": rules.to_cel(_ANY, dict(manifest))}))
+        return bool(program.evaluate({"object": json_to_cel(dict(manifest))}))
     except CELEvalError:
         return False
-
-
-_ANY: dict[str, Any] = {"additionalProperties": True, "items": {"additionalProperties": True}}
 
 
 @functools.lru_cache(maxsize=256)

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from modelplane.kube.objects import Object, mapping, text
+from modelplane.kube.objects import Object, mapping
 from modelplane.simulate import definitions
 from modelplane.simulate.admission import Admission
 from modelplane.simulate.crossplane import Crossplane, Pass
@@ -156,24 +156,26 @@ class World:
         self.last[key] = done
         return done
 
+    def _is_due(self, key: Key) -> bool:
+        last = self.last.get(key)
+        return last is None or self.crossplane.is_stale(last)
+
     def settle(self, *, rounds: int = ROUNDS_MAX, progress: Progress | None = None) -> Settled:
         """Run rounds of Crossplane, providers and garbage collector until nothing changes.
 
         Raises UnsettledError after `rounds` of them.
         """
         result = Settled()
-        state: dict[Key, tuple[int, ...]] = {}
         while True:
             before = self.store.version
             result.rounds += 1
-            waiting = [key for key in self.crossplane.composites() if self._is_dirty(key, state)]
+            waiting = [key for key in self.crossplane.composites() if self._is_due(key)]
             for index, key in enumerate(waiting):
                 if progress is not None:
                     progress(result.rounds, index, len(waiting))
                 if self.store.get(key) is None:
                     continue
                 done = self._pass(key)
-                state[key] = self._state(key, done)
                 result.passes += 1
                 result.calls += done.calls
                 result.sent += done.sent
@@ -187,19 +189,6 @@ class World:
                 raise UnsettledError(f"still changing after {rounds} rounds: {keys}")
         result.errors = {k: p.error for k, p in sorted(self.last.items()) if p.error and self.store.get(k)}
         return result
-
-    def _is_dirty(self, key: Key, state: dict[Key, tuple[int, ...]]) -> bool:
-        known = state.get(key)
-        return known is None or known != self._state(key, self.last[key])
-
-    def _state(self, key: Key, done: Pass) -> tuple[int, ...]:
-        """What a composite's next pass depends on: itself, what it composed, the kinds it looked at."""
-        xr = self.store.get(key)
-        if xr is None:
-            return ()
-        own = [xr, *self.crossplane.observe(xr).values()]
-        kinds = tuple(self.store.versions.get(kind, 0) for kind in sorted(done.looked_at))
-        return (*(int(text(o, "metadata", "resourceVersion")) for o in own), len(own), *kinds)
 
 
 def _load(source: str | Path | Object | Iterable[Object]) -> list[Object]:
