@@ -1,0 +1,275 @@
+"""A ModelDeployment and what is known of the fleet, read for scheduling."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from modelplane.kube.objects import Resource, dig, integer, items, mapping, objects, strings, text
+from modelplane.kube.taints import Toleration
+from modelplane.scheduler import fleet as reading
+from modelplane.scheduler.judge import SelectorJudge
+from modelplane.scheduler.types import (
+    STANDALONE,
+    WORKER,
+    CacheGate,
+    Closed,
+    Cluster,
+    Deployment,
+    Engine,
+    Fleet,
+    Member,
+    Replica,
+    Request,
+    Spread,
+    Strategy,
+    Workload,
+)
+from modelplane.xfn import Request as Call
+from modelplane_functions.model_deployment.revision import revision
+
+REPLICA = "ModelReplica"
+REPLICA_KEY = "replica-"
+ENDPOINT_KEY = "endpoint-"
+
+CLUSTERS = "clusters"
+CLUSTER = "cluster-"
+REPLICAS = "replicas"
+CACHE = "cache"
+SERVICES = "services"
+
+
+@dataclass(frozen=True)
+class Cache:
+    """The ModelCache a deployment refers to. `found` is None while it has not been looked for."""
+
+    name: str
+    found: bool | None
+    selector: Mapping[str, str]
+    ready: frozenset[str]
+    artifacts: Mapping[str, str]
+    claims: Mapping[str, str]
+    artifact: str
+
+
+class Inputs:
+    """Everything a pass decides on."""
+
+    def __init__(self, call: Call, judge: SelectorJudge) -> None:
+        self._call = call
+        self.judge = judge
+        self.problems: list[str] = []
+
+    @property
+    def namespace(self) -> str:
+        """Namespace of the deployment."""
+        return self._call.xr.namespace
+
+    @cached_property
+    def template(self) -> Mapping[str, Any]:
+        """`spec.template`."""
+        return mapping(self._call.xr.raw, "spec", "template")
+
+    @cached_property
+    def spec(self) -> Mapping[str, Any]:
+        """`spec.template.spec`."""
+        return mapping(self.template, "spec")
+
+    @cached_property
+    def strategy(self) -> Mapping[str, Any]:
+        """`spec.strategy`."""
+        return mapping(self._call.xr.raw, "spec", "strategy")
+
+    @cached_property
+    def selector(self) -> dict[str, str]:
+        """Labels that a cluster must have: the deployment's, and its cache's."""
+        own = strings(self.spec, "clusterSelector", "matchLabels")
+        return {**(self.cache.selector if self.cache else {}), **own}
+
+    @cached_property
+    def cache(self) -> Cache | None:
+        """The ModelCache, where the deployment refers to one."""
+        name = text(self.spec, "modelCacheRef", "name")
+        if not name:
+            return None
+        found = self._call.required(CACHE)
+        raw = next((item.raw for item in found or () if item.name == name), {})
+        staged = [e for e in objects(raw, "status", "clusters") if text(e, "phase") == "Ready" and text(e, "name")]
+        artifacts = {text(entry, "name"): text(entry, "artifact") for entry in staged}
+        distinct = sorted(set(artifacts.values()))
+        return Cache(
+            name=name,
+            found=None if found is None else bool(raw),
+            selector=strings(raw, "spec", "clusterSelector", "matchLabels"),
+            ready=frozenset(artifacts),
+            artifacts=artifacts,
+            claims={text(entry, "name"): text(entry, "claimName") for entry in staged},
+            artifact=distinct[0] if len(distinct) == 1 else "",
+        )
+
+    @cached_property
+    def deployment(self) -> Deployment:
+        """The deployment as the scheduler reads it."""
+        xr = self._call.xr
+        spread = text(self.spec, "topologySpread", "labelKey")
+        rolling = mapping(self.strategy, "rollingUpdate")
+        return Deployment(
+            namespace=xr.namespace,
+            name=xr.name,
+            uid=xr.uid,
+            replicas=_count(xr.spec, "replicas", default=1),
+            workload=self.workload,
+            revision=revision(self.template, self.cache.artifact if self.cache else ""),
+            priority=_count(self.spec, "priority", default=0),
+            tolerations=tuple(t for t in map(Toleration.read, items(self.spec, "tolerations")) if t is not None),
+            spread=Spread(spread, _count(self.spec, "topologySpread", "maxSkew", default=1)) if spread else None,
+            strategy=Strategy(
+                recreate=text(self.strategy, "type") == "Recreate",
+                max_unavailable=_count(rolling, "maxUnavailable", default=1),
+                max_surge=_count(rolling, "maxSurge", default=0),
+                paused=dig(self.strategy, "paused") is True,
+            ),
+        )
+
+    @cached_property
+    def workload(self) -> Workload:
+        """The engines of one replica."""
+        engines = []
+        privileged = False
+        for engine in objects(self.spec, "engines"):
+            members = []
+            for member in objects(engine, "members"):
+                role = text(member, "role") or STANDALONE
+                pods = _count(member, "worker", "nodes", default=1) if role == WORKER else 1
+                requests = tuple(self._request(r) for r in objects(member, "nodeSelector", "devices"))
+                members.append(Member(role, pods, requests))
+                for container in objects(member, "template", "spec", "containers"):
+                    privileged |= bool(items(container, "securityContext", "capabilities", "add"))
+            engines.append(Engine(text(engine, "name"), _count(engine, "copies", default=1), tuple(members)))
+        return Workload(tuple(engines), privileged)
+
+    def _request(self, raw: Mapping[str, Any]) -> Request:
+        selectors = tuple(text(selector, "cel") for selector in objects(raw, "selectors"))
+        claim = tuple(selector for selector in selectors if not self.judge.judgement(selector).placement_only)
+        return Request(text(raw, "name"), _count(raw, "count", default=1), selectors, claim)
+
+    @cached_property
+    def closed(self) -> Closed | None:
+        """Why nothing new may be placed, whatever the fleet looks like."""
+        for engine in objects(self.spec, "engines"):
+            for member in objects(engine, "members"):
+                for request in objects(member, "nodeSelector", "devices"):
+                    for at, selector in enumerate(objects(request, "selectors")):
+                        judgement = self.judge.judgement(text(selector, "cel"))
+                        if judgement.error:
+                            where = f"engine {text(engine, 'name')}, request {text(request, 'name')}, selectors[{at}]"
+                            return Closed(judgement.reason, f"{where}: {judgement.error}", hold=True)
+        conflict = self._conflict()
+        if conflict:
+            return Closed("CacheSelectorConflict", conflict)
+        return None
+
+    def _conflict(self) -> str:
+        if self.cache is None:
+            return ""
+        own = strings(self.spec, "clusterSelector", "matchLabels")
+        for key, value in sorted(self.cache.selector.items()):
+            if own.get(key, value) != value:
+                return (
+                    f"clusterSelector asks for {key}={own[key]}, ModelCache {self.cache.name} is staged on "
+                    f"{key}={value}: no cluster can have both; change one of them"
+                )
+        return ""
+
+    @cached_property
+    def own(self) -> tuple[Replica, ...]:
+        """The deployment's replicas, by what is observed."""
+        found = []
+        for key, resource in self._call.observed.items():
+            if key.startswith(REPLICA_KEY) or resource.kind == REPLICA:
+                replica, problem = reading.replica(resource.raw, key)
+                if problem:
+                    self.problems.append(f"ModelReplica {replica.namespace}/{replica.name}: {problem}")
+                found.append(replica)
+        return tuple(found)
+
+    @cached_property
+    def fleet(self) -> Fleet:
+        """What has arrived of the fleet."""
+        own = {replica.id for replica in self.own}
+        clusters: dict[str, Cluster] = {}
+        gone = set()
+        for name in sorted({replica.cluster for replica in self.own if replica.cluster}):
+            found = self._call.required(CLUSTER + name)
+            if found is None:
+                continue
+            read = [self._cluster(item) for item in found]
+            if not read:
+                gone.add(name)
+            clusters.update({c.name: c for c in read if c is not None and c.name == name})
+        matching: frozenset[str] | None = None
+        selected = self._call.required(CLUSTERS)
+        replicas = self._call.required(REPLICAS)
+        if selected is not None:
+            names = []
+            for item in selected:
+                cluster = self._cluster(item)
+                if cluster is not None:
+                    clusters[cluster.name] = cluster
+                    names.append(cluster.name)
+            matching = frozenset(names)
+        others = []
+        for item in replicas or ():
+            replica, problem = reading.replica(item.raw)
+            if replica.id in own:
+                continue
+            if problem:
+                self.problems.append(f"ModelReplica {replica.namespace}/{replica.name}: {problem}")
+            if replica.cluster:
+                others.append(replica)
+        return Fleet(
+            clusters=clusters,
+            matching=matching if replicas is not None else None,
+            gone=frozenset(gone),
+            own=self.own,
+            others=tuple(others),
+            exact=None if replicas is not None else frozenset(),
+            cache=self._gate(),
+            closed=self.closed,
+        )
+
+    def _cluster(self, item: Resource) -> Cluster | None:
+        cluster = reading.cluster(item.raw)
+        if not cluster.name:
+            self.problems.append("an InferenceCluster without a name")
+            return None
+        self.problems.extend(f"InferenceCluster {cluster.name}: {problem}" for problem in cluster.skipped)
+        return cluster
+
+    def _gate(self) -> CacheGate | None:
+        cache = self.cache
+        if cache is None:
+            return None
+        if cache.found is None:
+            return CacheGate(message=f"ModelCache {cache.name} has not been looked up yet")
+        if not cache.found:
+            return CacheGate(message=f"ModelCache {cache.name} does not exist in namespace {self.namespace}")
+        return CacheGate(cache.ready, cache.artifact, f"ModelCache {cache.name} is not Ready there yet")
+
+    @property
+    def missing(self) -> Sequence[str]:
+        """What a pass asked for that has not arrived."""
+        return [
+            name
+            for name in sorted(
+                {CLUSTER + r.cluster for r in self.own if r.cluster}
+                | {CLUSTERS, REPLICAS}
+                | ({CACHE} if self.cache else set())
+            )
+            if not self._call.answered(name)
+        ]
+
+
+def _count(value: object, *path: str, default: int) -> int:
+    found = integer(value, *path)
+    return default if found is None else found
