@@ -9,7 +9,6 @@ from tests.harness import Call, served
 from modelplane.simulate import World
 from modelplane.xfn.caller import Caller, over_grpc
 
-
 # The same examples every run, and no time limit on a busy machine: a failure means the code.
 settings.register_profile("modelplane", derandomize=True, database=None, deadline=None)
 settings.load_profile("modelplane")
