@@ -75,7 +75,7 @@ def _room(pool: NodePool, around: Surroundings) -> str:
         return ""
     used = ", ".join(sorted(taken)) or "none yet"
     return (
-        f"zone {new[0]} has no subnet: the network has room for {cidrs} zones ({used} in use); append a CIDR to "
+        f"zone {new[max(0, cidrs - len(taken))]} has no subnet: the network has room for {cidrs} zones ({used} in use); append a CIDR to "
         "eks.networking.subnetCidrs"
     )
 
