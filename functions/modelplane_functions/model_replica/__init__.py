@@ -1,15 +1,16 @@
 """Run one replica of a model on one cluster.
 
-`inputs` reads the replica, `target` its cluster; `resources` composes in order from `tenancy`, `claims`, `pods`,
-`workloads` and `routing`; `rollout` decides when pods change; `gone` lets go of a vanished cluster; `status` says it.
+`inputs` reads the replica, `target` its cluster. `resources` composes in order from `tenancy`, `claims`, `pods`,
+`workloads`, `picker`, `disaggregation` and `routing`. `rollout` decides when pods change, `gone` lets go of a vanished
+cluster, `status` says it.
 """
 
 from modelplane.kube.objects import Resource, mapping, text
 from modelplane.labels import VERSION
 from modelplane.xfn import Function, Request, Response
 from modelplane.xfn.response import TTL_WAITING
-from modelplane_functions.model_replica import gone, inputs, resources, status, target
-from modelplane_functions.model_replica.inputs import IPC_LOCK, PREFILL_DECODE, Replica
+from modelplane_functions.model_replica import disaggregation, gone, inputs, resources, status, target
+from modelplane_functions.model_replica.inputs import IPC_LOCK, Replica
 from modelplane_functions.model_replica.resources import Composed
 from modelplane_functions.model_replica.status import CLUSTER_GONE, Refusal
 from modelplane_functions.model_replica.target import PRIVILEGED, Target
@@ -68,8 +69,9 @@ def _accepted(req: Request, found: Target) -> Replica | Refusal:
     if isinstance(replica, list):
         more = f" (and {len(replica) - 1} more)" if len(replica) > 1 else ""
         return Refusal("InvalidSpec", f"{replica[0].path}: {replica[0].message}{more}")
-    if replica.mode == PREFILL_DECODE:
-        return Refusal("NotSupported", f"serving mode {PREFILL_DECODE} is not supported yet; use Unified")
+    conflict = disaggregation.port_conflict(replica)
+    if conflict:
+        return Refusal("PortConflict", f"{conflict.path}: {conflict.message}")
     if found.pod_security != PRIVILEGED and any(m.capabilities for e in replica.engines for m in e.members):
         message = f"capability {IPC_LOCK} needs a cluster with spec.podSecurity: {PRIVILEGED}"
         return Refusal("PodSecurity", message)

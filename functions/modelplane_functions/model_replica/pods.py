@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from modelplane.kube.objects import Object, integer, text
 from modelplane.kube.quantity import Quantity
 from modelplane.labels import ENGINE, FRACTIONAL, POOL, REPLICA, SERVING, WORKLOAD
-from modelplane_functions.model_replica import tenancy
-from modelplane_functions.model_replica.inputs import STANDALONE, Engine, Member, Replica
+from modelplane_functions.model_replica import disaggregation, tenancy
+from modelplane_functions.model_replica.inputs import DECODE, PREFILL_DECODE, STANDALONE, Engine, Member, Replica
 from modelplane_functions.model_replica.target import Pool, Target
 
 CONTAINER = "engine"
 PORT_NAME = "http"
+"""Where requests arrive: at the engine, or at the proxy before it."""
+ENGINE_PORT_NAME = "engine"
 CLAIM = "devices"
 MODEL_PATH = "/mnt/models"
 MODEL_ARG = "--model"
@@ -54,6 +56,11 @@ class Pods:
     claim: str
 
     @property
+    def behind_proxy(self) -> bool:
+        """Whether requests reach the engine through a proxy in its pod."""
+        return self.replica.mode == PREFILL_DECODE and self.engine.phase == DECODE and self.member.serves
+
+    @property
     def pool(self) -> Pool:
         """The pool they run on; an empty one where the cluster does not publish it."""
         return self.target.pools.get(self.member.pool, Pool())
@@ -84,6 +91,8 @@ def template(pods: Pods) -> Object:
             {"name": tenancy.remote_name(pods.replica.rid, tenancy.PULL_SECRET, name)}
             for name in pods.member.pull_secrets
         ]
+    if pods.behind_proxy:
+        spec["initContainers"] = [disaggregation.proxy(pods.engine, PORT_NAME)]
     if fractional(pods):
         spec.update(_packing(pods))
     return {"metadata": metadata, "spec": spec}
@@ -98,6 +107,8 @@ def _labels(pods: Pods) -> dict[str, str]:
     }
     if pods.member.serves:
         labels[SERVING] = pods.replica.rid
+        if pods.replica.mode == PREFILL_DECODE:
+            labels[disaggregation.ROLE] = disaggregation.role(pods.engine)
     if fractional(pods):
         labels[FRACTIONAL] = "true"
     return labels
@@ -112,8 +123,10 @@ def _container(pods: Pods) -> Object:
     if args:
         container["args"] = args
     ours = STANDALONE_ENV if member.role == STANDALONE else GANG_ENV
-    container["env"] = [{"name": name, "value": value} for name, value in ours.items()] + [
-        tenancy.environment(pods.replica.rid, variable) for variable in member.env
+    container["env"] = [
+        *({"name": name, "value": value} for name, value in ours.items()),
+        *(disaggregation.environment(member) if pods.replica.mode == PREFILL_DECODE else ()),
+        *(tenancy.environment(pods.replica.rid, variable) for variable in member.env),
     ]
     container["resources"] = _resources(pods)
     capabilities: Object = {"drop": ["ALL"]}
@@ -125,23 +138,26 @@ def _container(pods: Pods) -> Object:
         mounts.append({"name": "model-cache", "mountPath": MODEL_PATH, "subPath": "model", "readOnly": True})
     container["volumeMounts"] = mounts
     if member.serves:
-        container["ports"] = [{"name": PORT_NAME, "containerPort": pods.engine.port, "protocol": "TCP"}]
-        container.update(_probes(pods.engine))
+        name, port = PORT_NAME, pods.engine.port
+        if pods.behind_proxy:
+            name, port = ENGINE_PORT_NAME, disaggregation.ENGINE_PORT
+        container["ports"] = [{"name": name, "containerPort": port, "protocol": "TCP"}]
+        container.update(_probes(pods.engine, name))
         container["lifecycle"] = {"preStop": {"sleep": {"seconds": PRE_STOP_S}}}
     return container
 
 
 def _args(pods: Pods) -> list[str]:
-    args = list(pods.member.args)
+    args = disaggregation.args(pods.member) if pods.behind_proxy else list(pods.member.args)
     named = any(a == MODEL_ARG or a.startswith(f"{MODEL_ARG}=") for a in args)
     if pods.replica.cache_claim and pods.member.serves and not pods.member.command and not named:
         args.append(f"{MODEL_ARG}={MODEL_PATH}")
     return args
 
 
-def _probes(engine: Engine) -> Object:
+def _probes(engine: Engine, port: str) -> Object:
     """The startup probe gives a model time to load; until it passes, the liveness probe does not run."""
-    get = {"httpGet": {"path": engine.health_path, "port": PORT_NAME}}
+    get = {"httpGet": {"path": engine.health_path, "port": port}}
     return {
         "startupProbe": {
             **get,

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from modelplane import names
 from modelplane.kube.objects import Object, Resource, text
+from modelplane.labels import WORKLOAD_HASH
 from modelplane.xfn import Request, Response
 from modelplane.xfn.response import TTL_WAITING
-from modelplane_functions.model_replica import claims, pods, rollout, routing, tenancy
+from modelplane_functions.model_replica import claims, picker, pods, rollout, routing, tenancy
 from modelplane_functions.model_replica.inputs import LEADER, WORKER, Engine, Member, Replica
 from modelplane_functions.model_replica.rollout import Workload
 from modelplane_functions.model_replica.target import Target
@@ -16,6 +18,9 @@ NAMESPACE, NETWORK_POLICY, SERVICE, ROUTE = "namespace", "network-policy", "serv
 WORKLOAD, BUDGET = "workload-", "pdb-"
 NAMED = ("claim-", f"{tenancy.SECRET}-", f"{tenancy.CONFIG_MAP}-", f"{tenancy.PULL_SECRET}-")
 """Keys of what pods name; kept while any pod may still need it."""
+
+POOL_REFUSED = "modelplane.ai/pool-refused"
+"""Annotation on the route's Object: the content for which the gateway said that it knows no InferencePool."""
 
 _READINESS = {deployment.KIND: deployment.READY, leader_worker_set.KIND: leader_worker_set.READY}
 
@@ -28,12 +33,13 @@ class Composed:
     optional: set[str] = field(default_factory=set)
     dropped: set[str] = field(default_factory=set)
     workloads: dict[str, Workload] = field(default_factory=dict)
-    pods: int = 1
+    smart: str = "SinglePod"
+    """How requests are spread: EndpointPicker, or why not."""
 
 
 def compose(req: Request, rsp: Response, replica: Replica, target: Target, cache: Object) -> Composed:
     """Compose a valid replica."""
-    done = Composed(pods=replica.pods)
+    done = Composed()
     put = _Put(req, rsp, done)
     put(NAMESPACE, lambda: tenancy.namespace(replica, target))
     based = put.good(NAMESPACE)
@@ -69,8 +75,9 @@ def compose(req: Request, rsp: Response, replica: Replica, target: Target, cache
         if workload.engine.copies > 1:
             budget = routing.disruption_budget(replica, workload.engine)
             put(f"{BUDGET}{workload.engine.name}", _constant(target.wrap(budget)), gate=based)
-    route = target.wrap(routing.route(replica), readiness=routing.ROUTE_READY)
-    put(ROUTE, _constant(route), gate=put.good(SERVICE))
+    if picker.needed(replica):
+        _put_picker(put, req, replica, target, done)
+    _put_route(put, req, replica, target, done)
 
     _let_go(req, rsp, done, settled=settled)
     return done
@@ -136,6 +143,53 @@ def _put_workload(put: "_Put", req: Request, workload: Workload, target: Target,
     put(workload.key, build, gate=met, ready=is_up(observed, workload))
 
 
+def _put_picker(put: "_Put", req: Request, replica: Replica, target: Target, done: Composed) -> None:
+    """The pickers' pods, like those of the engines, change with the content only."""
+    based = put.good(NAMESPACE)
+    for key, manifest in picker.identity(replica).items():
+        put(key, _constant(target.wrap(manifest)), gate=based)
+    put(picker.SERVICE_KEY, _constant(target.wrap(picker.service(replica))), gate=based)
+    observed = req.observed.get(picker.KEY)
+    content = _content(done)
+    deployment = rollout.keep_templates(picker.deployment(replica), observed, content)
+    wrapped = target.wrap(deployment, readiness=picker.READY, annotations={WORKLOAD_HASH: content})
+    put(picker.KEY, _constant(wrapped), gate=all(put.good(k) for k in picker.IDENTITY_KEYS))
+    pool = target.wrap(picker.pool(replica))
+    put(picker.POOL_KEY, _constant(pool), gate=put.good(picker.SERVICE_KEY) and put.good(picker.KEY))
+
+
+def _put_route(put: "_Put", req: Request, replica: Replica, target: Target, done: Composed) -> None:
+    """Point at the pool once its picker is up, and until it is known to be down; a gateway that refused it keeps us."""
+    observed = req.observed.get(ROUTE)
+    content = _content(done)
+    annotations = {}
+    to_pool = False
+    if picker.needed(replica):
+        refused = rollout.remote_of(observed)
+        if routing.refuses_pools(refused) or (observed and observed.annotations.get(POOL_REFUSED) == content):
+            annotations[POOL_REFUSED] = content
+            done.smart = "PoolRefused"
+        else:
+            at_pool = routing.points_at_pool(rollout.manifest_of(observed))
+            to_pool = all(_holds_up(req, k) if at_pool else put.good(k) for k in (picker.KEY, picker.POOL_KEY))
+            done.smart = "EndpointPicker" if to_pool and at_pool else "EndpointPickerNotReady"
+    route = target.wrap(routing.route(replica, to_pool=to_pool), readiness=routing.ROUTE_READY, annotations=annotations)
+    put(ROUTE, _constant(route), gate=put.good(SERVICE))
+
+
+def _holds_up(req: Request, key: str) -> bool:
+    """Whether an Object that was good is not known to be bad."""
+    found = req.observed.get(key)
+    if found is None:
+        return False
+    ready, synced = found.conditions.get("Ready"), found.conditions.get("Synced")
+    return not (ready and ready.status == "False" and synced and synced.status == "True")
+
+
+def _content(done: Composed) -> str:
+    return names.digest("picker", *(done.workloads[key].content for key in sorted(done.workloads)), size=16)
+
+
 def _let_go(req: Request, rsp: Response, done: Composed, *, settled: bool) -> None:
     """Drop what the spec stopped asking for; what pods name only once no pod may need it."""
     engines = set(done.workloads)
@@ -144,6 +198,8 @@ def _let_go(req: Request, rsp: Response, done: Composed, *, settled: bool) -> No
         observed = req.observed.get(key)
         for manifest in (rollout.manifest_of(observed), rollout.remote_of(observed)):
             used.update(rollout.named(manifest))
+    route = req.observed.get(ROUTE)
+    away = route is not None and route.good and not routing.points_at_pool(rollout.manifest_of(route))
     for key in req.observed:
         if key in done.wanted or key in done.dropped:
             continue
@@ -152,7 +208,9 @@ def _let_go(req: Request, rsp: Response, done: Composed, *, settled: bool) -> No
             if settled and name and name not in used:
                 rsp.drop(key)
                 done.dropped.add(key)
-        elif key.startswith(BUDGET) or (key.startswith(WORKLOAD) and key not in engines):
+        elif (
+            key.startswith(BUDGET) or (key.startswith(WORKLOAD) and key not in engines) or (key in picker.KEYS and away)
+        ):
             rsp.drop(key)
             done.dropped.add(key)
 

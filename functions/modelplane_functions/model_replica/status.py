@@ -179,11 +179,16 @@ def _accepted(rsp: Response, state: _State, outcome: Composed | Refusal) -> None
 def _smart_routing(rsp: Response, outcome: Composed | Refusal) -> None:
     if isinstance(outcome, Refusal):
         rsp.keep_condition(SMART_ROUTING)
-    elif outcome.pods == 1:
-        rsp.condition(SMART_ROUTING, False, "SinglePod", "one serving pod needs no endpoint picker")
     else:
-        rsp.condition(SMART_ROUTING, False, "RoundRobin", "requests go to the serving pods in turn")
+        rsp.condition(SMART_ROUTING, outcome.smart == "EndpointPicker", outcome.smart, _SMART[outcome.smart])
 
+
+_SMART = {
+    "SinglePod": "one serving pod needs no endpoint picker",
+    "EndpointPicker": "an endpoint picker chooses the pod by cached prefixes and queue length",
+    "EndpointPickerNotReady": "requests go to the serving pods in turn until the endpoint picker is up",
+    "PoolRefused": "the gateway of the cluster knows no InferencePool, so requests go to the serving pods in turn",
+}
 
 _UNREACHABLE = (
     "the cluster does not answer, so what is said of this replica is what was last known; "

@@ -79,6 +79,11 @@ def replica(*engines: Object, name: str = "qwen", namespace: str = "ml-team", **
     }
 
 
+def disaggregated(*engines: Object, **spec: Any) -> Object:
+    both = engines or (engine("prefill", phase="Prefill", copies=2), engine("decode", phase="Decode"))
+    return replica(*both, serving={"mode": "PrefillDecode"}, **spec)
+
+
 def secret_env(name: str, secret: str, key: str, source: str = "secretKeyRef") -> Object:
     return {"name": name, "valueFrom": {source: {"name": secret, "key": key}}}
 

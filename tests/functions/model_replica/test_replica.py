@@ -33,6 +33,10 @@ SHAPES = {
         )
     ),
     "two engines": replica(engine("a"), engine("b", copies=2)),
+    "disaggregated": fleet.disaggregated(),
+    "disaggregated gang": fleet.disaggregated(
+        engine("decode", member("Leader"), member("Worker"), phase="Decode"), engine("prefill", phase="Prefill")
+    ),
 }
 
 
@@ -76,7 +80,7 @@ def test_nothing_is_lost_with_an_input(call: Call, shape: str) -> None:
     assert list(losses(call, xr, observed, required())) == []
 
 
-@pytest.mark.parametrize("shape", ["standalone", "gang"])
+@pytest.mark.parametrize("shape", ["standalone", "gang", "disaggregated"])
 def test_golden(call: Call, shape: str) -> None:
     _, _, answer = grow(call, SHAPES[shape], required(), report)
     text = yaml.safe_dump(dict(answer.desired), sort_keys=True, width=120)
@@ -200,7 +204,7 @@ def test_names_fit_whatever_the_input(call: Call) -> None:
         limit = 45 if remote["kind"] in ("Deployment", "LeaderWorkerSet") else 63
         assert len(remote["metadata"]["name"]) <= limit, key
         assert re.fullmatch("[a-z]([-a-z0-9]*[a-z0-9])?", remote["metadata"]["name"]), key
-    assert len(kinds) == 9
+    assert len(kinds) == 13
 
 
 def test_hostile_input_reaches_no_shell_and_no_other_namespace(call: Call) -> None:
