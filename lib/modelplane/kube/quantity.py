@@ -37,11 +37,12 @@ class QuantityError(ValueError):
 @total_ordering
 @dataclass(frozen=True, eq=False, slots=True)
 class Quantity:
-    """`mantissa` x 10^`exponent`; `fixed` says that Kubernetes holds it in 64 bits."""
+    """`mantissa` x 10^`exponent`; `fixed` says that Kubernetes holds it in 64 bits; `text` is what was read."""
 
     mantissa: int
     exponent: int = 0
     fixed: bool = True
+    text: str = ""
 
     @classmethod
     def parse(cls, text: str) -> Quantity:
@@ -70,13 +71,13 @@ class Quantity:
         if precision >= 0 and scaled >= _NANO:
             mantissa = _integer(whole + part) * factor
             if mantissa <= _INT64_MAX:
-                return cls(-mantissa if negative else mantissa, scaled)
+                return cls(-mantissa if negative else mantissa, scaled, text=text)
         if not shape["whole"] and not part:
             raise QuantityError(f"{text!r} has no digits; give {ACCEPTED}")
         mantissa, exponent = _rounded(_integer(whole + part) * factor, scaled)
         if suffix in _BINARY and _compare(mantissa, exponent, _INT64_MAX, 0) > 0:
             mantissa, exponent = _INT64_MAX, 0
-        return cls(-mantissa if negative else mantissa, exponent, fixed=False)
+        return cls(-mantissa if negative else mantissa, exponent, fixed=False, text=text)
 
     @property
     def sign(self) -> int:
@@ -141,6 +142,9 @@ class Quantity:
 
     def __lt__(self, other: Quantity) -> bool:
         return self.compare(other) < 0
+
+    def __str__(self) -> str:
+        return self.text or (f"{self.mantissa}e{self.exponent}" if self.exponent else str(self.mantissa))
 
     def __hash__(self) -> int:
         if self.mantissa == 0:
