@@ -16,9 +16,10 @@ Object = dict[str, Any]
 def dig(value: object, *path: str) -> Any:
     """Follow keys into nested mappings; None where the path ends early."""
     for key in path:
-        if not isinstance(value, Mapping):
+        # A plain dict, which nearly every value is, needs no slow look at its abstract base class.
+        if value.__class__ is not dict and not isinstance(value, Mapping):
             return None
-        value = value.get(key)
+        value = value.get(key)  # type: ignore[attr-defined]
     return value
 
 
@@ -43,7 +44,7 @@ def integer(value: object, *path: str) -> int | None:
 def mapping(value: object, *path: str) -> Mapping[str, Any]:
     """Read a mapping at a path; empty where it is absent or anything else."""
     found = dig(value, *path)
-    return found if isinstance(found, Mapping) else {}
+    return found if found.__class__ is dict or isinstance(found, Mapping) else {}
 
 
 def items(value: object, *path: str) -> Sequence[Any]:
@@ -54,7 +55,7 @@ def items(value: object, *path: str) -> Sequence[Any]:
 
 def objects(value: object, *path: str) -> Sequence[Mapping[str, Any]]:
     """Read a list of mappings at a path, leaving out elements that are not mappings."""
-    return [item for item in items(value, *path) if isinstance(item, Mapping)]
+    return [item for item in items(value, *path) if item.__class__ is dict or isinstance(item, Mapping)]
 
 
 def strings(value: object, *path: str) -> dict[str, str]:

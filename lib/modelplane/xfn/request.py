@@ -1,16 +1,57 @@
 """What Crossplane observed, read as values."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import Any, TypeVar
 
-from crossplane.function.proto.v1 import run_function_pb2 as fnv1
-
-from modelplane.kube.objects import Resource
+from modelplane.kube.objects import Object, Resource
 from modelplane.xfn import wire
 
+T = TypeVar("T")
 
-def _lazy(message: fnv1.Resource) -> Resource:
-    return Resource(lambda: wire.from_struct(message.resource))
+VIEWS_MAX_BYTES = 96 * 1024 * 1024
+"""Objects of 5,000 clusters and 20,000 replicas: what is read once need not be read again."""
+
+
+class _Views:
+    """What readers made of objects, by the objects' bytes; the longest unused go first.
+
+    It holds no decision: a reader is a pure function of the object, so a hit and a miss answer the same.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._size = 0
+        self._found: OrderedDict[tuple[Callable[[Object], Any], bytes], Any] = OrderedDict()
+        self.read = 0
+        """Objects read because no equal one had been."""
+
+    def get(self, reader: Callable[[Object], T], payload: bytes) -> T:
+        key = (reader, payload)
+        try:
+            found: T = self._found[key]
+            self._found.move_to_end(key)
+        except KeyError:
+            found = reader(wire.load(payload))
+            self.read += 1
+            if self._found.setdefault(key, found) is found:
+                self._size += len(payload)
+            while self._size > self._limit and self._found:
+                try:
+                    (_, old), _ = self._found.popitem(last=False)
+                except KeyError:
+                    break
+                self._size -= len(old)
+        return found
+
+
+views = _Views(VIEWS_MAX_BYTES)
+
+
+def _lazy(message: Any) -> Resource:
+    payload: bytes = message.resource
+    return Resource(lambda: wire.load(payload))
 
 
 class Request:
@@ -19,19 +60,19 @@ class Request:
     `now` answers Unix seconds. Only what decision needs a deadline may call it; rendering and planning fix it.
     """
 
-    def __init__(self, message: fnv1.RunFunctionRequest, now: Callable[[], float]) -> None:
-        self.message = message
+    def __init__(self, payload: bytes, now: Callable[[], float]) -> None:
+        self.envelope = wire.Envelope.FromString(payload)
         self.now = now
 
     @cached_property
     def xr(self) -> Resource:
         """The composite resource."""
-        return _lazy(self.message.observed.composite)
+        return _lazy(self.envelope.observed.composite)
 
     @cached_property
     def observed(self) -> Mapping[str, Resource]:
         """Composed resources that exist, by composition key, in sorted order."""
-        found = self.message.observed.resources
+        found = self.envelope.observed.resources
         return {key: _lazy(found[key]) for key in sorted(found)}
 
     def is_ready(self, key: str) -> bool:
@@ -44,9 +85,9 @@ class Request:
 
         None means that Crossplane has not fetched it yet; an empty sequence means that it looked and found nothing.
         """
-        if requirement not in self.message.required_resources:
+        if requirement not in self.envelope.required_resources:
             return None
-        found = [_lazy(item) for item in self.message.required_resources[requirement].items]
+        found = [_lazy(item) for item in self.envelope.required_resources[requirement].items]
         return sorted(found, key=lambda r: (r.namespace, r.name))
 
     def required_one(self, requirement: str) -> Resource | None:
@@ -54,6 +95,17 @@ class Request:
         found = self.required(requirement)
         return found[0] if found else None
 
+    def views(self, requirement: str, reader: Callable[[Object], T]) -> list[T] | None:
+        """What a reader makes of each resource that answers a requirement, in the order they came; None as `required`.
+
+        The reader must be a module's function that depends on nothing but the object, and its answer must never be
+        changed: both are kept, and an object that is byte for byte known is not read again.
+        """
+        if requirement not in self.envelope.required_resources:
+            return None
+        get = views.get
+        return [get(reader, item.resource) for item in self.envelope.required_resources[requirement].items]
+
     def answered(self, requirement: str) -> bool:
         """Whether Crossplane has looked for a requirement."""
-        return requirement in self.message.required_resources
+        return requirement in self.envelope.required_resources

@@ -167,9 +167,9 @@ class Response:
                 self.hold(key)
 
         message = fnv1.RunFunctionResponse()
-        message.meta.tag = req.message.meta.tag
-        message.context.CopyFrom(req.message.context)
-        message.desired.CopyFrom(req.message.desired)
+        message.meta.tag = req.envelope.meta.tag
+        message.context.MergeFromString(req.envelope.context.SerializeToString())
+        message.desired.MergeFromString(req.envelope.desired.SerializeToString())
 
         desired: dict[str, tuple[Object, bool]] = dict(self._composed)
         for key in self._held:

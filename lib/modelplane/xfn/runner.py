@@ -36,10 +36,24 @@ class Runner:
             self._loaded[kind] = self._loaders[kind]()
         return self._loaded[kind]
 
+    def answer(self, payload: bytes) -> bytes:
+        """Answer one encoded call; equal calls get equal bytes.
+
+        Raises DecodeError where the payload is no request. Whatever else goes wrong is a fatal result, which makes
+        Crossplane change nothing.
+        """
+        return bytes(self._run(Request(payload, self._now)).SerializeToString(deterministic=True))
+
     def run(self, message: fnv1.RunFunctionRequest) -> fnv1.RunFunctionResponse:
-        """Answer one call; whatever goes wrong is a fatal result, which makes Crossplane change nothing."""
-        req = Request(message, self._now)
-        kind = _kind(message)
+        """Answer one call as `answer` does."""
+        return fnv1.RunFunctionResponse.FromString(self.answer(message.SerializeToString()))
+
+    def _run(self, req: Request) -> fnv1.RunFunctionResponse:
+        try:
+            kind = req.xr.kind
+        except Exception:
+            log.exception("the composite cannot be read")
+            kind = ""
         function = self._load(kind)
         if function is None:
             rsp = Response(req, ())
@@ -60,10 +74,6 @@ class Runner:
             return _bare(rsp, req)
 
 
-def _kind(message: fnv1.RunFunctionRequest) -> str:
-    return str(message.observed.composite.resource.fields["kind"].string_value)
-
-
 def _label(req: Request) -> str:
     try:
         return f"{req.xr.namespace}/{req.xr.name}"
@@ -77,8 +87,8 @@ def _bare(rsp: Response, req: Request) -> fnv1.RunFunctionResponse:
     except Exception:
         log.exception("could not encode observed state of %s", _label(req))
         message = fnv1.RunFunctionResponse()
-        message.meta.tag = req.message.meta.tag
-        message.desired.CopyFrom(req.message.desired)
+        message.meta.tag = req.envelope.meta.tag
+        message.desired.MergeFromString(req.envelope.desired.SerializeToString())
         message.results.append(
             fnv1.Result(severity=fnv1.SEVERITY_FATAL, message="the request cannot be read; nothing was changed")
         )

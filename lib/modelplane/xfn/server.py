@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 from crossplane.function import runtime
-from crossplane.function.proto.v1 import run_function_pb2 as fnv1
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
@@ -66,7 +65,7 @@ async def _serve(
     loop = asyncio.get_running_loop()
 
     async def run(payload: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
-        return await loop.run_in_executor(pool, _answer, runner, payload)
+        return await loop.run_in_executor(pool, runner.answer, payload)
 
     handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.unary_unary_rpc_method_handler(run)
     for service in SERVICES:
@@ -96,8 +95,3 @@ async def _serve(
     await checks.enter_graceful_shutdown()
     await server.stop(GRACE_SECONDS)
     pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _answer(runner: Runner, payload: bytes) -> bytes:
-    message = fnv1.RunFunctionRequest.FromString(payload)
-    return bytes(runner.run(message).SerializeToString(deterministic=True))
