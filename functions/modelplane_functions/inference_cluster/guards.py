@@ -78,11 +78,9 @@ def _classes(req: Request, rsp: Response, cluster: Cluster, pools: Sequence[Pool
     for key in req.observed:
         if key.startswith(CLASS_PREFIX) and key not in wanted:
             rsp.drop(key)
-    for key in sorted(wanted):
-        name = key.removeprefix(CLASS_PREFIX)
-        if name in found or key in req.observed:
-            reason = (
-                f"InferenceCluster {cluster.name} has node pools of this class. Remove them from its spec.nodePools "
-                "first, or make a new class and move to it"
-            )
-            rsp.compose(key, cluster_usage(Used(VERSION, "InferenceClass", name), reason), ready=True)
+    for name in sorted(found):
+        reason = (
+            f"InferenceCluster {cluster.name} has node pools of this class. Remove them from its spec.nodePools first, "
+            "or make a new class and move to it"
+        )
+        rsp.compose(CLASS_PREFIX + name, cluster_usage(Used(VERSION, "InferenceClass", name), reason), ready=True)

@@ -349,3 +349,30 @@ def test_what_the_child_is_told_is_valid(call: Call, source: str, fields: Any) -
     answer = call(cluster(source, [pool(source, **fields)]), {}, required(source))
     for key, desired in answer.desired.items():
         assert validate_composed(desired) == [], key
+
+
+@pytest.mark.parametrize("source", CLOUDS)
+@pytest.mark.parametrize("listed", [None, "x", [7]])
+def test_a_child_whose_pools_cannot_be_read_is_left_alone(call: Call, source: str, listed: Any) -> None:
+    """A pool that is held by its entry there would be lost if the XR were composed without it."""
+    pools = [pool(source), pool(source, "l4", className="l4")]
+    needs = required(source, classes={"h100": [inference_class(source)], "l4": [inference_class(source, "l4")]})
+    xr, observed, before = grow(call, cluster(source, pools), needs, report)
+    spec = {k: v for k, v in observed[key_of(source)]["spec"].items() if k != "nodePools"}
+    if listed is not None:
+        spec["nodePools"] = listed
+    observed[key_of(source)] = {**observed[key_of(source)], "spec": spec}
+    answer = call(xr, observed, {**needs, "class-l4": []})
+    assert_nothing_lost(answer)
+    assert answer.desired[key_of(source)]["spec"] == spec
+    assert answer.status["gpuPools"] == before.status["gpuPools"]
+
+
+@pytest.mark.parametrize("source", CLOUDS)
+def test_abandoning_does_not_wait_for_the_child(call: Call, source: str) -> None:
+    xr, observed, _ = grow(call, cluster(source), required(source), report)
+    stack = observed["serving-stack"]["spec"]
+    observed[key_of(source)]["status"] = {}
+    xr["metadata"]["annotations"] = {"modelplane.ai/teardown": "abandon"}
+    answer = call(xr, observed, required(source))
+    assert answer.desired["serving-stack"]["spec"] == {**stack, "teardown": "Abandon"}

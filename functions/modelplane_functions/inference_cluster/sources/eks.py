@@ -74,8 +74,9 @@ def _room(pool: NodePool, around: Surroundings) -> str:
     if not new or len(taken) + len(new) <= cidrs:
         return ""
     used = ", ".join(sorted(taken)) or "none yet"
+    zone = new[max(0, cidrs - len(taken))]
     return (
-        f"zone {new[max(0, cidrs - len(taken))]} has no subnet: the network has room for {cidrs} zones ({used} in use); append a CIDR to "
+        f"zone {zone} has no subnet: the network has room for {cidrs} zones ({used} in use); append a CIDR to "
         "eks.networking.subnetCidrs"
     )
 
