@@ -206,7 +206,7 @@ def _ready(rsp: Response, state: _State, blocked: str, *, serving: bool) -> None
         if blocked:
             message += f"; {_BLOCKED[blocked]}"
         rsp.condition(READY, True, "Serving", message)
-    elif blocked:
+    elif blocked and state.observed:
         rsp.condition(READY, False, blocked, _BLOCKED[blocked], problem=True)
     elif not any(k in state.observed for k in state.keys):
         rsp.condition(READY, False, "WaitingForModel", "no workload exists yet; ModelAccepted says what it waits for")

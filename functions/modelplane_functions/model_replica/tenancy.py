@@ -20,6 +20,8 @@ _SOURCES = {"secretKeyRef": SECRET, "configMapKeyRef": CONFIG_MAP}
 _PULL_KEY = ".dockerconfigjson"
 _PULL_TYPE = "kubernetes.io/dockerconfigjson"
 
+NAMESPACE = "modelplane.ai/namespace"
+"""Annotation on a tenant's namespace: the one of the control plane that it belongs to."""
 NETWORK_POLICY = "modelplane-ingress"
 CALLERS = ("envoy-gateway-system", "monitoring")
 """Namespaces whose pods may call a tenant's pods: the gateway's and Prometheus'."""
@@ -51,8 +53,8 @@ def namespace(replica: Replica, target: Target) -> Object:
         TENANT: names.tenant_digest(replica.namespace),
         "pod-security.kubernetes.io/enforce": target.pod_security,
     }
-    manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": replica.tenant, "labels": labels}}
-    return target.wrap(manifest, shared=True)
+    metadata = {"name": replica.tenant, "labels": labels, "annotations": {NAMESPACE: replica.namespace}}
+    return target.wrap({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}, shared=True)
 
 
 def network_policy(replica: Replica, target: Target) -> Object:

@@ -148,6 +148,7 @@ def test_waits_for_its_cluster(call: Call) -> None:
         answer = call(replica(), {}, {"cluster": found})
         assert_waiting(answer)
         assert answer.conditions["ModelAccepted"].reason == "WaitingForCluster"
+        assert answer.conditions["ModelReady"].reason == "WaitingForModel"
         assert (answer.desired, answer.ttl) == ({}, 15)
 
 
