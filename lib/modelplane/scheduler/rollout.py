@@ -15,17 +15,21 @@ from modelplane.scheduler.replacement import replacements
 from modelplane.scheduler.types import STALLED, Deployment, Fate, Fleet, Note, Own, Place, Why
 
 
-def roll_out(
-    deployment: Deployment, fleet: Fleet, own: tuple[Own, ...], placer: Placer, ledger: Ledger
-) -> tuple[tuple[Own, ...], tuple[Note, ...]]:
-    """Update as many outdated replicas as the strategy allows, and say why others have to wait."""
+def mark_replaced(deployment: Deployment, own: tuple[Own, ...]) -> tuple[Own, ...]:
+    """Mark outdated replicas that a surge has placed a replacement for."""
     replaced = replacements(own)
-    own = tuple(
+    return tuple(
         replace(o, fate=Fate.LEAVE, why=Why.OUTDATED, message="its replacement runs the current revision")
         if _is_outdated(deployment, o) and o.replica.name in replaced
         else o
         for o in own
     )
+
+
+def roll_out(
+    deployment: Deployment, fleet: Fleet, own: tuple[Own, ...], placer: Placer, ledger: Ledger
+) -> tuple[tuple[Own, ...], tuple[Note, ...]]:
+    """Update as many outdated replicas as the strategy allows, and say why others have to wait."""
     outdated = [o for o in own if _is_outdated(deployment, o)]
     if not outdated:
         return own, ()
@@ -47,7 +51,7 @@ def roll_out(
 
 
 def _is_outdated(deployment: Deployment, o: Own) -> bool:
-    return o.fate is Fate.KEEP and o.replica.revision != deployment.revision
+    return o.fate is Fate.KEEP and bool(o.replica.cluster) and o.replica.revision != deployment.revision
 
 
 class _Rollout:

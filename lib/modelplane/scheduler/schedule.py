@@ -12,7 +12,7 @@ from modelplane.scheduler.overcommit import resolve_overcommit
 from modelplane.scheduler.places import Placer
 from modelplane.scheduler.replacement import let_go
 from modelplane.scheduler.retain import retain
-from modelplane.scheduler.rollout import roll_out
+from modelplane.scheduler.rollout import mark_replaced, roll_out
 from modelplane.scheduler.scaledown import scale_down
 from modelplane.scheduler.types import Closed, Deployment, Fate, Fleet, Own, Reason, Schedule, Why
 
@@ -50,8 +50,8 @@ def _schedule(deployment: Deployment, fleet: Fleet, judge: Judge, now: float | N
     own = resolve_overcommit(fleet, own, others)
     own = drain(deployment, fleet, own, now)
     own = replace_stalled(deployment, own)
+    own = let_go(mark_replaced(deployment, own))
     own, notes = roll_out(deployment, fleet, own, placer, _book(others, own))
-    own = let_go(own)
     own = scale_down(deployment, fleet, own)
     placed, missing, unreplaced, rejections = fill(deployment, fleet, own, placer, _book(others, own))
     return Schedule(own, placed, missing, unreplaced, rejections, notes)
