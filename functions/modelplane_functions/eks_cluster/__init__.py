@@ -1,5 +1,7 @@
 """Function eks-cluster: a VPC, an EKS control plane, node groups and shared storage."""
 
+from modelplane.clusters.spec import Refusal
+from modelplane.clusters.status import CONDITIONS, changed, refuse, stop
 from modelplane.labels import INFRASTRUCTURE
 from modelplane.xfn import Function, Request, Response
 from modelplane_functions.eks_cluster import control_plane, iam, network, nodes, status, storage, subnets
@@ -10,46 +12,38 @@ from modelplane_functions.eks_cluster.inputs import Spec, read
 def compose(req: Request, rsp: Response) -> None:
     """Compose an EKS cluster, gate by gate."""
     spec = read(req.xr)
-    changed = _immutable(req, spec)
-    if changed:
-        rsp.condition("SpecValid", False, "InvalidNetworking", changed, problem=True)
-        rsp.fatal(changed)
+    refusal = spec.unreadable or _changed(req, spec)
+    if refusal:
+        stop(rsp, refusal)
         return
     desk = Desk(req, rsp, spec)
     try:
-        layout = subnets.plan(spec, req.observed)
+        layout = subnets.plan(spec, req.observed, req.xr.status)
     except subnets.NetworkingError as error:
-        rsp.condition("SpecValid", False, "InvalidNetworking", f"{error}.", problem=True)
-        for condition in status.CONDITIONS[1:]:
-            rsp.keep_condition(condition)
-        rsp.status = dict(req.xr.status)
-        rsp.status.pop("conditions", None)
+        refuse(desk, Refusal("InvalidNetworking", str(error)))
         return
+    groups = nodes.groups(desk)
     network.compose(desk, layout)
     iam.compose(desk)
-    control_plane.compose(desk, layout)
-    problems = nodes.compose(desk, layout)
+    control_plane.compose(desk, layout, groups)
+    nodes.compose(desk, layout, groups)
     storage.compose(desk, layout)
-    status.write(desk, layout, problems)
+    status.write(desk, layout, groups)
 
 
-def _immutable(req: Request, spec: Spec) -> str:
-    """Say which field differs from what is live and cannot change; empty where none does."""
-    if not spec.namespace:
-        return "an EKSCluster needs a namespace"
+def _changed(req: Request, spec: Spec) -> Refusal | None:
+    """Say which field differs from what is live and cannot change."""
+    live: list[tuple[str, str, str]] = []
     vpc = req.observed.get("vpc")
     if vpc is not None:
-        for field, live, wanted in (
+        live += [
             ("region", vpc.text("spec", "forProvider", "region"), spec.region),
             ("networking.vpcCidr", vpc.text("spec", "forProvider", "cidrBlock"), spec.vpc_cidr),
-        ):
-            if live and live != wanted:
-                return f"{field} cannot change from {live} to {wanted}; set it back to {live}"
+        ]
     for index, cidr in _live_subnets(req):
         wanted = spec.subnet_cidrs[index] if index < len(spec.subnet_cidrs) else "nothing"
-        if cidr != wanted:
-            return f"networking.subnetCidrs[{index}] cannot change from {cidr} to {wanted}; set it back to {cidr}"
-    return ""
+        live.append((f"networking.subnetCidrs[{index}]", cidr, wanted))
+    return changed(live)
 
 
 def _live_subnets(req: Request) -> list[tuple[int, str]]:
@@ -62,4 +56,4 @@ def _live_subnets(req: Request) -> list[tuple[int, str]]:
     return sorted(found)
 
 
-FUNCTION = Function("eks-cluster", INFRASTRUCTURE, "EKSCluster", status.CONDITIONS, compose)
+FUNCTION = Function("eks-cluster", INFRASTRUCTURE, "EKSCluster", CONDITIONS, compose)

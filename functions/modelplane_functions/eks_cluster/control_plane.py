@@ -1,6 +1,7 @@
 """The EKS control plane, its add-ons, and the ways in."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from modelplane import names
 from modelplane.composed import helm_config, kubernetes_config, usage
@@ -11,8 +12,9 @@ from modelplane.composed.release import Chart, release
 from modelplane.composed.usage import Used
 from modelplane.kube.objects import Object, objects, text
 from modelplane.labels import RESOURCE
-from modelplane_functions.eks_cluster import network, nodes
+from modelplane_functions.eks_cluster import network
 from modelplane_functions.eks_cluster.desk import EKS, IAM, Desk
+from modelplane_functions.eks_cluster.nodes import Groups
 from modelplane_functions.eks_cluster.subnets import Subnet
 
 EARLY_ADDONS = {
@@ -37,29 +39,31 @@ _GUARDED = (
 )
 
 
-def compose(desk: Desk, subnets: Sequence[Subnet]) -> None:
+def compose(desk: Desk, subnets: Sequence[Subnet], groups: Groups) -> None:
     """Compose the control plane and what stands on it."""
     desk.add("cluster", lambda: _cluster(desk, subnets), gate=desk.ready("iam-attach-cluster-policy"))
     _access(desk)
-    _addons(desk)
-    _releases(desk)
+    _addons(desk, groups)
+    _releases(desk, groups)
     for name, attachment in _GUARDED:
         # AWS keeps a cluster until its node groups are gone: with it go the policies that let them clean up.
-        guard = usage(
-            Used(IAM, "RolePolicyAttachment", match_labels={RESOURCE: attachment}),
-            Used(EKS, "Cluster", name=desk.observed("cluster", "metadata", "name")),
-        )
-        desk.add(f"usage-{name}-by-cluster", guard, gate=desk.seen("cluster"), ready=True)
+        desk.add(f"usage-{name}-by-cluster", partial(_guard, desk, attachment), gate=desk.seen("cluster"), ready=True)
 
 
-def _cluster(desk: Desk, subnets: Sequence[Subnet]) -> Object:
+def _guard(desk: Desk, attachment: str) -> Object | None:
+    cluster = desk.resource("cluster").name
+    if not cluster:
+        return None
+    attached = Used(IAM, "RolePolicyAttachment", match_labels={RESOURCE: attachment})
+    return usage(attached, Used(EKS, "Cluster", name=cluster))
+
+
+def _cluster(desk: Desk, subnets: Sequence[Subnet]) -> Object | None:
     """The control plane keeps the subnets it was made with: EKS never lets it leave their zones."""
-    found = desk.req.observed.get("cluster")
-    refs = [
-        {"name": text(ref, "name")}
-        for ref in objects(found.raw if found else {}, "spec", "forProvider", "vpcConfig", "subnetIdRefs")
-    ]
+    refs = [{"name": text(r, "name")} for r in objects(desk.provider("cluster"), "vpcConfig", "subnetIdRefs")]
     if not refs:
+        if desk.seen("cluster"):
+            return None
         refs = [{"name": network.public_name(desk, s)} for s in subnets]
         refs += [{"name": network.private_name(desk, s)} for s in subnets]
     provider = {
@@ -99,10 +103,10 @@ def _access(desk: Desk) -> None:
         desk.add(key, built, gate=desk.ready("cluster-auth"), ready=desk.seen(key))
 
 
-def _addons(desk: Desk) -> None:
+def _addons(desk: Desk, groups: Groups) -> None:
     for addons, gate in (
         (EARLY_ADDONS, desk.active),
-        (LATE_ADDONS, desk.active and desk.ready(*nodes.system_groups(desk))),
+        (LATE_ADDONS, desk.active and groups.system_ready),
     ):
         for key, addon in addons.items():
             provider = {
@@ -123,8 +127,8 @@ def _addons(desk: Desk) -> None:
         desk.add(key, desk.aws(key, EKS, "PodIdentityAssociation", provider, tags={}), gate=desk.active)
 
 
-def _releases(desk: Desk) -> None:
-    gate = desk.active and desk.ready("cluster-auth", *nodes.system_groups(desk))
+def _releases(desk: Desk, groups: Groups) -> None:
+    gate = desk.active and desk.ready("cluster-auth") and groups.system_ready
     values: Object = {
         "cloudProvider": "aws",
         "awsRegion": desk.spec.region,
@@ -158,5 +162,5 @@ def _releases(desk: Desk) -> None:
             values={"tolerations": tolerations},
             policies=ABANDON,
         ),
-        gate=gate and any(p.fabric == "EFA" for p in desk.spec.pools),
+        gate=gate and desk.spec.efa,
     )

@@ -48,6 +48,8 @@ def _subnet(desk: Desk, subnet: Subnet) -> None:
         ("public", f"subnet-{subnet.index}", subnet.public, public_name(desk, subnet), "elb"),
         ("private", f"private-subnet-{subnet.index}", subnet.private, private_name(desk, subnet), "internal-elb"),
     ):
+        if desk.seen(key) and not all(desk.provider(key).get(f) for f in ("availabilityZone", "cidrBlock")):
+            continue
         provider = {
             "availabilityZone": subnet.zone,
             "cidrBlock": cidr,
@@ -113,7 +115,6 @@ def _routes(desk: Desk, subnets: Sequence[Subnet]) -> None:
 
 
 def _efa(desk: Desk) -> None:
-    wanted = any(p.fabric == "EFA" for p in desk.spec.pools)
     spec = desk.spec
     group = {
         "name": f"{spec.name}-efa",
@@ -131,7 +132,7 @@ def _efa(desk: Desk) -> None:
             labels={"modelplane.ai/fabric": "EFA"},
             tags={},
         ),
-        gate=wanted,
+        gate=spec.efa,
     )
     for direction in ("ingress", "egress"):
         key = f"efa-security-group-{direction}"
@@ -141,7 +142,7 @@ def _efa(desk: Desk) -> None:
             "referencedSecurityGroupIdSelector": matching(fabric="EFA"),
         }
         kind = f"SecurityGroup{direction.capitalize()}Rule"
-        desk.add(key, desk.aws(key, EC2, kind, rule, tags={}), gate=wanted)
+        desk.add(key, desk.aws(key, EC2, kind, rule, tags={}), gate=spec.efa)
 
 
 def _efs(desk: Desk) -> None:

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from functools import partial
 
+from modelplane.clusters.pools import ROLE, Pools
 from modelplane.composed.managed import matching
 from modelplane.composed.policies import NO_LATE_INIT
-from modelplane.kube.objects import Object, integer, items, mapping, text
+from modelplane.kube.objects import Object, items, mapping, text
 from modelplane.labels import CLUSTER, POOL
 from modelplane_functions.eks_cluster import iam, network
 from modelplane_functions.eks_cluster.desk import EC2, EKS, Desk, partition
@@ -17,9 +18,14 @@ _ARM = ("g5g.",)
 """Arm instance families with GPUs."""
 
 
-def keys(pool: str) -> tuple[str, str]:
-    """Composition keys of a pool: its launch template and its node group."""
-    return f"launch-template-{pool}", f"nodegroup-{pool}"
+_TEMPLATE = "launch-template-"
+
+Groups = Pools[Pool]
+
+
+def groups(desk: Desk) -> Groups:
+    """The node groups of this pass."""
+    return Pools(desk, SYSTEM, "nodegroup-", _TEMPLATE)
 
 
 def problem(desk: Desk, pool: Pool, subnets: Sequence[Subnet]) -> str:
@@ -36,63 +42,30 @@ def problem(desk: Desk, pool: Pool, subnets: Sequence[Subnet]) -> str:
                 "append a range to networking.subnetCidrs" + (" and the zone to networking.zones" if spec.zones else "")
             )
     if pool.fabric == "EFA":
-        if pool.instance_type not in EFA:
-            return f"fabric EFA is not known for instance type {pool.instance_type}"
+        if pool.machine not in EFA:
+            return f"fabric EFA is not known for instance type {pool.machine}"
         if partition(spec.region) != "aws":
             return f"fabric EFA is not supported in region {spec.region}: its driver's image is not published there"
-    if pool.minimum > pool.maximum:
-        return f"minNodeCount {pool.minimum} is above maxNodeCount {pool.maximum}"
     return ""
 
 
-def compose(desk: Desk, subnets: Sequence[Subnet]) -> dict[str, str]:
-    """Compose every pool that can be; answers the problems of the others by pool name.
+def compose(desk: Desk, subnets: Sequence[Subnet], groups: Groups) -> None:
+    """Compose the launch template and the node group of every pool that can be."""
 
-    A bad pool that runs keeps its last shape; the rest go on without it.
-    """
-    problems: dict[str, str] = {}
-    wanted = set()
-    for pool in _pools(desk):
-        wanted.add(pool.name)
-        template, group = keys(pool.name)
-        why = problem(desk, pool, subnets)
-        if why:
-            problems[pool.name] = why
-            continue
-        desk.add(template, partial(_template, desk, pool))
-        desk.add(group, partial(_group, desk, pool, subnets), gate=_open(desk, pool, subnets))
-    for key in desk.req.observed:
-        for prefix in ("launch-template-", "nodegroup-"):
-            if key.startswith(prefix) and key.removeprefix(prefix) not in wanted:
-                desk.rsp.drop(key)
-    return problems
+    def build(pool: Pool) -> None:
+        desk.add(_TEMPLATE + pool.name, partial(_template, desk, pool))
+        key = groups.key(pool.name)
+        desk.add(key, partial(_group, desk, pool, key, subnets), gate=_open(desk, pool, subnets, groups))
 
-
-def _pools(desk: Desk) -> list[Pool]:
-    """The spec's pools, and the injected system pool until a system pool of the spec's own is there."""
-    pools = list(desk.spec.pools)
-    if desk.spec.injected:
-        return [SYSTEM, *pools]
-    own = [keys(p.name)[1] for p in pools if not p.gpu]
-    named = any(p.name == SYSTEM.name for p in pools)
-    if not named and desk.seen(keys(SYSTEM.name)[1]) and not desk.ready(*own):
-        pools.insert(0, SYSTEM)
-    return pools
-
-
-def system_groups(desk: Desk) -> list[str]:
-    """Keys of the node groups that carry the cluster's own controllers."""
-    if desk.spec.injected:
-        return [keys(SYSTEM.name)[1]]
-    return [keys(p.name)[1] for p in desk.spec.pools if not p.gpu]
+    groups.compose(lambda pool: problem(desk, pool, subnets), build)
 
 
 def _template(desk: Desk, pool: Pool) -> Object | None:
-    key, _ = keys(pool.name)
+    key = _TEMPLATE + pool.name
     tags = {CLUSTER: desk.spec.name, "Name": f"{desk.spec.name}-{pool.name}"}
     provider: Object = {
-        "name": desk.observed(key, "spec", "forProvider", "name") or desk.unique(f"lt-{pool.name}"),
-        "instanceType": pool.instance_type,
+        "name": text(desk.provider(key), "name") or desk.unique(f"lt-{pool.name}"),
+        "instanceType": pool.machine,
         # EC2 launch templates carry these booleans as text.
         "blockDeviceMappings": [
             {
@@ -127,20 +100,18 @@ def _template(desk: Desk, pool: Pool) -> Object | None:
                 "deleteOnTermination": "true",
                 "securityGroups": groups,
             }
-            for card, device, kind in interfaces(EFA[pool.instance_type])
+            for card, device, kind in interfaces(EFA[pool.machine])
         ]
-    return desk.aws(key, EC2, "LaunchTemplate", provider, policies=NO_LATE_INIT, tags={})
+    return desk.aws(key, EC2, "LaunchTemplate", provider, labels={ROLE: pool.role}, policies=NO_LATE_INIT, tags={})
 
 
 def _efa_groups(desk: Desk, key: str) -> list[str]:
     """Security groups of an EFA interface: with groups of its own EKS adds none, so the cluster's must be named too."""
-    found = desk.req.observed.get("cluster")
-    cluster = text(found.raw if found else {}, "status", "atProvider", "vpcConfig", "clusterSecurityGroupId")
+    cluster = desk.text("cluster", "status", "atProvider", "vpcConfig", "clusterSecurityGroupId")
     efa = desk.external_name("efa-security-group")
     if cluster and efa:
         return [efa, cluster]
-    template = desk.req.observed.get(key)
-    live = items(template.raw if template else {}, "spec", "forProvider", "networkInterfaces")
+    live = items(desk.provider(key), "networkInterfaces")
     return [g for g in items(live[0], "securityGroups") if isinstance(g, str)] if live else []
 
 
@@ -148,8 +119,8 @@ def _own_subnets(pool: Pool, subnets: Sequence[Subnet]) -> list[Subnet]:
     return [s for s in subnets if not pool.zones or s.zone in pool.zones]
 
 
-def _open(desk: Desk, pool: Pool, subnets: Sequence[Subnet]) -> bool:
-    template, _ = keys(pool.name)
+def _open(desk: Desk, pool: Pool, subnets: Sequence[Subnet], groups: Groups) -> bool:
+    template = _TEMPLATE + pool.name
     associations = [f"private-route-table-association-{s.index}" for s in _own_subnets(pool, subnets)]
     base = (
         desk.active
@@ -158,18 +129,22 @@ def _open(desk: Desk, pool: Pool, subnets: Sequence[Subnet]) -> bool:
         # EKS boots with a network plug-in of its own, so the add-on need only exist: degraded, it waits for nodes.
         and desk.seen("addon-vpc-cni")
     )
-    return base and (not pool.gpu or desk.ready(*system_groups(desk)))
+    return base and (not pool.gpu or groups.system_ready)
 
 
 def _template_version(desk: Desk, key: str) -> int:
-    found = desk.req.observed.get(key)
-    return integer(found.raw if found else {}, "status", "atProvider", "latestVersion") or 0
+    return desk.integer(key, "status", "atProvider", "latestVersion") or 0
 
 
-def _group(desk: Desk, pool: Pool, subnets: Sequence[Subnet]) -> Object | None:
-    template, key = keys(pool.name)
-    found = desk.req.observed.get(key)
-    live = mapping(found.raw if found else {}, "spec", "forProvider")
+def _group(desk: Desk, pool: Pool, key: str, subnets: Sequence[Subnet]) -> Object | None:
+    template = _TEMPLATE + pool.name
+    live = desk.provider(key)
+    # A node group's subnets never change: AWS cannot move it.
+    placed = [{"name": text(ref, "name")} for ref in items(live, "subnetIdRefs") if text(ref, "name")]
+    if not placed:
+        if desk.seen(key):
+            return None
+        placed = [{"name": network.private_name(desk, s)} for s in _own_subnets(pool, subnets)]
     template_id, version = desk.external_name(template), _template_version(desk, template)
     if template_id and version:
         launch: Object = {"id": template_id, "version": str(version)}
@@ -182,7 +157,7 @@ def _group(desk: Desk, pool: Pool, subnets: Sequence[Subnet]) -> Object | None:
         "amiType": _ami(pool),
         "clusterNameSelector": matching(),
         "nodeRoleArnSelector": matching(iam_role="node"),
-        "subnetIdRefs": _subnet_refs(desk, pool, subnets, live),
+        "subnetIdRefs": placed,
         "launchTemplate": launch,
         "updateConfig": {"maxUnavailable": 1},
     }
@@ -193,7 +168,7 @@ def _group(desk: Desk, pool: Pool, subnets: Sequence[Subnet]) -> Object | None:
     provider["labels"] = labels
     if pool.reservation:
         provider["capacityType"] = "CAPACITY_BLOCK"
-    elif desk.observed("cluster", "status", "atProvider", "version") == desk.spec.version:
+    elif desk.text("cluster", "status", "atProvider", "version") == desk.spec.version:
         provider["version"] = desk.spec.version
     elif text(live, "version"):
         provider["version"] = text(live, "version")
@@ -204,6 +179,7 @@ def _group(desk: Desk, pool: Pool, subnets: Sequence[Subnet]) -> Object | None:
         EKS,
         "NodeGroup",
         provider,
+        labels={ROLE: pool.role},
         external_name=desk.external_name(key) or pool.name,
         policies=NO_LATE_INIT,
         init={"scalingConfig": init} if init else None,
@@ -211,16 +187,10 @@ def _group(desk: Desk, pool: Pool, subnets: Sequence[Subnet]) -> Object | None:
     )
 
 
-def _subnet_refs(desk: Desk, pool: Pool, subnets: Sequence[Subnet], live: object) -> list[Object]:
-    """A node group's subnets never change: AWS cannot move it."""
-    kept = [{"name": text(ref, "name")} for ref in items(live, "subnetIdRefs") if text(ref, "name")]
-    return kept or [{"name": network.private_name(desk, s)} for s in _own_subnets(pool, subnets)]
-
-
 def _ami(pool: Pool) -> str:
     if not pool.gpu:
         return "AL2023_x86_64_STANDARD"
-    return "AL2023_ARM_64_NVIDIA" if pool.instance_type.startswith(_ARM) else "AL2023_x86_64_NVIDIA"
+    return "AL2023_ARM_64_NVIDIA" if pool.machine.startswith(_ARM) else "AL2023_x86_64_NVIDIA"
 
 
 def _sizes(desk: Desk, pool: Pool, key: str) -> tuple[Object, Object]:
@@ -233,8 +203,7 @@ def _sizes(desk: Desk, pool: Pool, key: str) -> tuple[Object, Object]:
     if pool.fixed:
         return {"minSize": pool.minimum, "maxSize": maximum, "desiredSize": pool.minimum}, {}
     bounds: Object = {"minSize": pool.minimum, "maxSize": maximum}
-    found = desk.req.observed.get(key)
-    live = integer(found.raw if found else {}, "status", "atProvider", "scalingConfig", "desiredSize")
+    live = desk.integer(key, "status", "atProvider", "scalingConfig", "desiredSize")
     if live is not None and not pool.minimum <= live <= maximum:
         bounds["desiredSize"] = min(max(live, pool.minimum), maximum)
     return bounds, {"desiredSize": pool.count}

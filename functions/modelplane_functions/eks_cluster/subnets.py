@@ -1,10 +1,12 @@
 """Which zone and which address range each subnet has. Once made, a subnet never changes either."""
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from modelplane.kube.objects import Resource
+from modelplane.clusters.spec import words
+from modelplane.kube.objects import Resource, items
 from modelplane_functions.eks_cluster.inputs import Spec
 
 _LETTERS = {"ap-northeast-1": "acd", "ca-central-1": "abd", "us-west-1": ""}
@@ -43,59 +45,79 @@ def _network(cidr: str, field: str) -> ipaddress.IPv4Network:
 def _zones(spec: Spec, live: Mapping[int, str]) -> list[str]:
     """Zones by index: live ones stay, then the explicit list, or those that pools name and the region's usual ones."""
     if spec.zones:
+        _check(spec)
         for index, zone in sorted(live.items()):
             if index >= len(spec.zones) or spec.zones[index] != zone:
                 message = f"networking.zones[{index}] must stay {zone}, where the subnet is; append new zones after it"
                 raise NetworkingError(message)
         return list(spec.zones)
-    chosen = [zone for _, zone in sorted(live.items())]
     wanted = sorted({z for p in spec.pools for z in p.zones if z.startswith(spec.region)})
     usual = [spec.region + letter for letter in _LETTERS.get(spec.region, "abc")]
-    for zone in (*wanted, *usual):
-        if zone not in chosen:
-            chosen.append(zone)
-    chosen = chosen[: len(spec.subnet_cidrs)]
+    further = [z for z in dict.fromkeys((*wanted, *usual)) if z not in live.values()]
+    chosen: list[str] = []
+    while len(chosen) < len(spec.subnet_cidrs) and (len(chosen) in live or further):
+        chosen.append(live[len(chosen)] if len(chosen) in live else further.pop(0))
     if len(chosen) < MINIMUM:
         message = f"region {spec.region} needs networking.zones: at least two zones that your account has there"
         raise NetworkingError(message)
     return chosen
 
 
-def plan(spec: Spec, observed: Mapping[str, Resource]) -> list[Subnet]:
-    """Lay out the subnets.
+def _check(spec: Spec) -> None:
+    if not MINIMUM <= len(spec.zones) <= len(spec.subnet_cidrs):
+        message = (
+            f"networking.zones names {len(spec.zones)} zones; it must name from {MINIMUM} to as many as "
+            f"networking.subnetCidrs has ranges, {len(spec.subnet_cidrs)}"
+        )
+        raise NetworkingError(message)
+    for index, zone in enumerate(spec.zones):
+        if not zone.startswith(spec.region):
+            raise NetworkingError(f"networking.zones[{index}] {zone} is not in region {spec.region}")
+        if zone in spec.zones[:index]:
+            raise NetworkingError(f"networking.zones[{index}] repeats {zone}")
+
+
+def _live_zone(index: int, observed: Mapping[str, Resource], published: Sequence[str]) -> str:
+    """Zone of the pair of subnets at an index, empty where neither exists."""
+    found = [observed[key] for key in (f"subnet-{index}", f"private-subnet-{index}") if key in observed]
+    for subnet in found:
+        zone = subnet.text("spec", "forProvider", "availabilityZone")
+        if zone:
+            return zone
+    return published[index] if found and index < len(published) else ""
+
+
+def _live_private(index: int, observed: Mapping[str, Resource]) -> ipaddress.IPv4Network | None:
+    private = observed.get(f"private-subnet-{index}")
+    try:
+        return ipaddress.IPv4Network(private.text("spec", "forProvider", "cidrBlock")) if private is not None else None
+    except ValueError:
+        return None
+
+
+def plan(spec: Spec, observed: Mapping[str, Resource], status: Mapping[str, Any]) -> list[Subnet]:
+    """Lay out the subnets; `status` is the composite's own, as published last.
 
     Raises NetworkingError with a message for the user.
     """
     live: dict[int, str] = {}
-    live_private: dict[int, str] = {}
+    live_private: dict[int, ipaddress.IPv4Network] = {}
+    published = words(items(status, "zones"))
     for index in range(len(spec.subnet_cidrs)):
-        public, private = observed.get(f"subnet-{index}"), observed.get(f"private-subnet-{index}")
-        if public is not None and public.text("spec", "forProvider", "availabilityZone"):
-            live[index] = public.text("spec", "forProvider", "availabilityZone")
-        if private is not None and private.text("spec", "forProvider", "cidrBlock"):
-            live_private[index] = private.text("spec", "forProvider", "cidrBlock")
+        zone, private = _live_zone(index, observed, published), _live_private(index, observed)
+        if zone:
+            live[index] = zone
+        if private is not None:
+            live_private[index] = private
 
     zones = _zones(spec, live)
     vpc = _network(spec.vpc_cidr, "networking.vpcCidr")
-    public_networks: list[ipaddress.IPv4Network] = []
-    for index, cidr in enumerate(spec.subnet_cidrs):
-        field = f"networking.subnetCidrs[{index}]"
-        network = _network(cidr, field)
-        if not network.subnet_of(vpc):
-            raise NetworkingError(f"{field} {cidr} is outside networking.vpcCidr {spec.vpc_cidr}")
-        for other in public_networks:
-            if network.overlaps(other):
-                raise NetworkingError(f"{field} {cidr} overlaps {other}; choose ranges that do not")
-        for other_index, other_cidr in sorted(live_private.items()):
-            if network.overlaps(ipaddress.IPv4Network(other_cidr)):
-                raise NetworkingError(f"{field} {cidr} overlaps private subnet {other_index}, {other_cidr}")
-        public_networks.append(network)
-
-    taken = [*public_networks, *(ipaddress.IPv4Network(c) for c in live_private.values())]
+    public_networks = _public(spec, vpc, live_private)
+    taken = [*public_networks, *live_private.values()]
     subnets = []
     for index, zone in enumerate(zones):
-        private_cidr = live_private.get(index)
-        if private_cidr is None:
+        found = live_private.get(index)
+        if found is None:
             found = _free(vpc, public_networks[index].prefixlen, taken, after=max(public_networks))
             if found is None:
                 message = (
@@ -104,9 +126,27 @@ def plan(spec: Spec, observed: Mapping[str, Resource]) -> list[Subnet]:
                 )
                 raise NetworkingError(message)
             taken.append(found)
-            private_cidr = str(found)
-        subnets.append(Subnet(index, zone, spec.subnet_cidrs[index], private_cidr))
+        subnets.append(Subnet(index, zone, spec.subnet_cidrs[index], str(found)))
     return subnets
+
+
+def _public(
+    spec: Spec, vpc: ipaddress.IPv4Network, live_private: Mapping[int, ipaddress.IPv4Network]
+) -> list[ipaddress.IPv4Network]:
+    networks: list[ipaddress.IPv4Network] = []
+    for index, cidr in enumerate(spec.subnet_cidrs):
+        field = f"networking.subnetCidrs[{index}]"
+        network = _network(cidr, field)
+        if not network.subnet_of(vpc):
+            raise NetworkingError(f"{field} {cidr} is outside networking.vpcCidr {spec.vpc_cidr}")
+        for other in networks:
+            if network.overlaps(other):
+                raise NetworkingError(f"{field} {cidr} overlaps {other}; choose ranges that do not")
+        for other_index, private in sorted(live_private.items()):
+            if network.overlaps(private):
+                raise NetworkingError(f"{field} {cidr} overlaps private subnet {other_index}, {private}")
+        networks.append(network)
+    return networks
 
 
 def _free(

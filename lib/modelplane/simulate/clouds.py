@@ -62,10 +62,13 @@ def _launch_template(obj: Object) -> dict[str, Any]:
 
 
 def _gke_cluster(obj: Object) -> dict[str, Any]:
+    known = text(obj, "status", "atProvider", "masterVersion")
     wanted = text(obj, "spec", "forProvider", "minMasterVersion") or text(
         obj, "spec", "initProvider", "minMasterVersion"
     )
-    return {"masterVersion": text(obj, "status", "atProvider", "masterVersion") or f"{wanted or '1.35'}.1-gke.100"}
+    if text(obj, "spec", "forProvider", "minMasterVersion") or not known:
+        return {"masterVersion": f"{wanted or '1.35'}.1-gke.100"}
+    return {"masterVersion": known}
 
 
 def _service_account(obj: Object) -> dict[str, Any]:

@@ -155,7 +155,6 @@ class NodePool1(BaseModel):
     )
     name: str
     ready: bool | None = None
-    desired: int | None = None
 
 
 class Condition(BaseModel):
@@ -179,7 +178,6 @@ class Status(BaseModel):
     secrets: list[Secret] | None = None
     cache: Cache | None = None
     nodePools: list[NodePool1] | None = None
-    zones: list[str] | None = None
     conditions: list[Condition] | None = None
 
 
