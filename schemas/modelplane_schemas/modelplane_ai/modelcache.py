@@ -142,6 +142,7 @@ class Cluster(BaseModel):
     name: str
     phase: Literal["Pending", "Hydrating", "Ready", "Failed", "Unsupported"] | None = None
     artifact: str | None = None
+    claimName: str | None = None
     message: str | None = None
 
 
