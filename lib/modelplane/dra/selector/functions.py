@@ -40,6 +40,8 @@ from modelplane.kube.semver import Semver, SemverError
 Function = Callable[..., Value]
 
 STEPS_PER_PATTERN_BYTE = 700
+STEPS_PER_SEARCH = 150
+STEPS_PER_QUANTITY = 40
 
 _SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
@@ -346,7 +348,7 @@ def _of_pattern(name: str, compute: Callable[..., Value]) -> Function:
         _text(name, text, pattern)
         _whole(name, *limit)
         assert isinstance(text, str) and isinstance(pattern, str)  # noqa: S101, PT018
-        meter.charge(STEPS_PER_ITEM + STEPS_PER_PATTERN_BYTE * len(pattern))
+        meter.charge(STEPS_PER_SEARCH + STEPS_PER_PATTERN_BYTE * len(pattern))
         try:
             program = int(regex.compiled(pattern).programsize)
             meter.charge((1 + len(text)) * (STEPS_PER_ITEM + program) // 100)
@@ -367,7 +369,7 @@ def constant_pattern(name: str, pattern: str) -> Function:
         _text(name, text)
         _whole(name, *limit)
         assert isinstance(text, str)  # noqa: S101
-        meter.charge((1 + len(text)) * (STEPS_PER_ITEM + program) // 100)
+        meter.charge(STEPS_PER_SEARCH + (1 + len(text)) * (STEPS_PER_ITEM + program) // 100)
         return compute(text, pattern, *limit)
 
     return run
@@ -481,7 +483,7 @@ def _quantity(name: str, value: Value) -> Quantity:
 def _to_quantity(meter: Meter, text: Value) -> Value:
     if not isinstance(text, str):
         raise no_overload("quantity", text)
-    meter.charge(STEPS_PER_ITEM + len(text))
+    meter.charge(STEPS_PER_QUANTITY + len(text))
     try:
         return Quantity.parse(text)
     except QuantityError as error:
@@ -491,7 +493,7 @@ def _to_quantity(meter: Meter, text: Value) -> Value:
 def _to_semver(meter: Meter, text: Value, normalize: Value = False) -> Value:
     if not isinstance(text, str) or not isinstance(normalize, bool):
         raise no_overload("semver", text)
-    meter.charge(STEPS_PER_ITEM + len(text))
+    meter.charge(STEPS_PER_QUANTITY + len(text))
     try:
         return Semver.parse(text, normalize=normalize)
     except SemverError as error:
@@ -514,7 +516,7 @@ def _readable(read: Function) -> Function:
 
 def compare(meter: Meter, left: Value, right: Value) -> int:
     """left.compareTo(right)."""
-    meter.charge(STEPS_PER_ITEM)
+    meter.charge(STEPS_PER_QUANTITY)
     if isinstance(left, Quantity) and isinstance(right, Quantity):
         meter.charge((left.mantissa.bit_length() + right.mantissa.bit_length()) // 512)
         return left.compare(right)
@@ -542,7 +544,7 @@ def _as_integer(_meter: Meter, value: Value) -> Value:
 
 def _sum(name: str) -> Function:
     def run(meter: Meter, left: Value, right: Value) -> Value:
-        meter.charge(STEPS_PER_ITEM)
+        meter.charge(STEPS_PER_QUANTITY)
         own = _quantity(name, left)
         other = Quantity(right) if type(right) is int else _quantity(name, right)
         meter.charge(

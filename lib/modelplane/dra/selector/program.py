@@ -47,6 +47,8 @@ from modelplane.dra.selector.values import (
 )
 
 STEPS_PER_PART = 5
+STEPS_PER_LITERAL = 1
+STEPS_PER_TURN = 8
 
 _CONVERSIONS = frozenset(("bool", "double", "int", "uint", "string", "dyn"))
 _FOLDED = frozenset(("quantity", "semver"))
@@ -124,6 +126,8 @@ class _Builder:
 
     def steps(self, node: Node) -> int:
         """What a node costs once, bodies of loops aside."""
+        if isinstance(node, Literal):
+            return STEPS_PER_LITERAL
         if isinstance(node, Loop):
             return STEPS_PER_PART + self.steps(node.over)
         if isinstance(node, Bind):
@@ -224,7 +228,7 @@ class _Builder:
         item = self.build(node.item) if node.item is not None else None
         for name in node.variables:
             self._scopes[name].pop()
-        steps = STEPS_PER_PART * 2 + sum(self.steps(part) for part in (node.test, node.item) if part is not None)
+        steps = STEPS_PER_TURN + sum(self.steps(part) for part in (node.test, node.item) if part is not None)
         turns = _turns(over, slots, steps)
         if node.kind in ("all", "exists"):
             assert test is not None  # noqa: S101
@@ -412,7 +416,7 @@ def _or_value(operand: Run, other: Run) -> Run:
     def run(frame: Frame) -> Value:
         value = operand(frame)
         if not isinstance(value, Optional):
-            raise no_overload("orValue", value)
+            return value
         return value.value if value.present else other(frame)
 
     return run
@@ -421,9 +425,7 @@ def _or_value(operand: Run, other: Run) -> Run:
 def _or_optional(operand: Run, other: Run) -> Run:
     def run(frame: Frame) -> Value:
         value = operand(frame)
-        if not isinstance(value, Optional):
-            raise no_overload("or", value)
-        if value.present:
+        if not isinstance(value, Optional) or value.present:
             return value
         replacement = other(frame)
         if not isinstance(replacement, Optional):
@@ -449,8 +451,8 @@ def _map(entries: list[tuple[Run, Run]]) -> Run:
         for key, value in entries:
             name = key(frame)
             place = key_of(name)
-            if place[0] == "other" or isinstance(name, float):
-                raise EvaluationError("unsupported key type")
+            if place[0] == "other":
+                place = ("other", len(found))  # a key that no index finds
             found[place] = value(frame)
             keys[place] = name
         return MapValue(found, tuple(keys.values()))

@@ -89,8 +89,10 @@ class MapValue:
         return cls({("str", name): entries[name] for name in names}, names, default)
 
     def find(self, key: Value) -> tuple[Value, bool]:
-        """The value at a key, and whether there is one."""
+        """The value at a key, and whether there is one. Raises EvaluationError for what cannot be a key."""
         place = key_of(key)
+        if place[0] == "other":
+            raise no_overload("index", self, key)
         if place in self.entries:
             return self.entries[place], True
         return self.default, self.default is not None

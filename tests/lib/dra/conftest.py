@@ -1,0 +1,44 @@
+"""The device of the vectors, and the verdict of a selector in the vectors' words."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modelplane.dra import selector
+from modelplane.dra.device import Device
+
+VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "vectors" / "dra-cel.json").read_text())
+
+
+def read_device() -> Device:
+    device = Device.read({"name": "gpu", "deviceClassName": "gpu.nvidia.com", **VECTORS["device"]}, "device")
+    assert isinstance(device, Device), device
+    return device
+
+
+class Judge:
+    def __init__(self) -> None:
+        self.device = read_device()
+        self.cases: list[dict[str, str]] = VECTORS["cases"]
+
+    def verdict(self, text: str, budget: selector.Budget | None = None) -> tuple[str, str]:
+        budget = budget or selector.Budget(total=10**9)
+        try:
+            compiled = selector.compile(text, budget)
+        except selector.Unsupported as error:
+            return "unsupported", str(error)
+        except selector.TooCostly as error:
+            return "toocostly", str(error)
+        except selector.CompileError as error:
+            return "compile", str(error)
+        outcome = compiled.evaluate(self.device, budget)
+        if isinstance(outcome, selector.EvalError):
+            return "error", outcome.message
+        return ("true" if isinstance(outcome, selector.Match) else "false"), ""
+
+
+@pytest.fixture(scope="session")
+def judge() -> Judge:
+    return Judge()
