@@ -64,8 +64,10 @@ class Response:
         selector = fnv1.ResourceSelector(api_version=api_version, kind=kind)
         if match_name is not None:
             selector.match_name = match_name
-        elif match_labels:
-            selector.match_labels.labels.update(match_labels)
+        else:
+            # Crossplane refuses a selector without a match; an empty set of labels matches every object.
+            selector.match_labels.SetInParent()
+            selector.match_labels.labels.update(match_labels or {})
         if namespace is not None:
             selector.namespace = namespace
         self._requirements[requirement] = selector
