@@ -75,7 +75,7 @@ def template(pods: Pods) -> Object:
     spec: Object = {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "terminationGracePeriodSeconds": PRE_STOP_S + pods.replica.drain_s,
+        "terminationGracePeriodSeconds": _grace_s(pods),
         "nodeSelector": {POOL: pods.member.pool},
         "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
         "containers": [_container(pods)],
@@ -143,8 +143,13 @@ def _container(pods: Pods) -> Object:
             name, port = ENGINE_PORT_NAME, disaggregation.ENGINE_PORT
         container["ports"] = [{"name": name, "containerPort": port, "protocol": "TCP"}]
         container.update(_probes(pods.engine, name))
-        container["lifecycle"] = {"preStop": {"sleep": {"seconds": PRE_STOP_S}}}
+    container["lifecycle"] = {"preStop": {"sleep": {"seconds": PRE_STOP_S if member.serves else _grace_s(pods)}}}
     return container
+
+
+def _grace_s(pods: Pods) -> int:
+    """How long a pod may take to leave; a worker stays all that time, as its leader's requests need it."""
+    return PRE_STOP_S + pods.replica.drain_s
 
 
 def _args(pods: Pods) -> list[str]:

@@ -1,6 +1,5 @@
 """When the pods of a workload change: only when what they were placed for does, never because this package changed."""
 
-import copy
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -105,20 +104,19 @@ def current(observed: Resource | None, wanted: str) -> bool:
 
 
 def keep_templates(manifest: Object, observed: Resource | None, wanted: str) -> Object:
-    """Take the pod templates of an observed workload while its content is the wanted one."""
+    """Put the pod templates of an observed workload into a new manifest while its content is the wanted one."""
     before = manifest_of(observed)
     kind = text(manifest, "kind")
     if not current(observed, wanted) or text(before, "kind") != kind:
         return manifest
     if any(not dig(before, *path) for path in _VERBATIM[kind]):
         return manifest
-    kept = copy.deepcopy(manifest)
     for *parents, last in _VERBATIM[kind]:
-        target = kept
+        target = manifest
         for parent in parents:
             target = target[parent]
         target[last] = dig(before, *parents, last)
-    return kept
+    return manifest
 
 
 def annotations(observed: Resource | None, wanted: str, now: float) -> dict[str, str]:

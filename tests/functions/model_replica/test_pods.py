@@ -124,6 +124,8 @@ def test_only_the_leader_of_a_gang_serves(call: Call) -> None:
     assert leader["env"] == worker["env"]
     assert {"readinessProbe", "ports"} <= set(leader)
     assert not {"readinessProbe", "startupProbe", "livenessProbe", "ports"} & set(worker)
+    stops = [c["lifecycle"]["preStop"]["sleep"]["seconds"] for c in (leader, worker)]
+    assert stops == [30, template["workerTemplate"]["spec"]["terminationGracePeriodSeconds"]]
     selector = manifest(answer, "pdb-vllm")["spec"]["selector"]["matchLabels"]
     assert selector.items() <= template["leaderTemplate"]["metadata"]["labels"].items()
     assert not selector.items() <= template["workerTemplate"]["metadata"]["labels"].items()
