@@ -1,7 +1,7 @@
 """What a plan says, as plain values: `-o json` prints exactly this, `table` draws it.
 
 Shape of the JSON: an object with `placements[]`, `unplaced[]`, `pools[]`, `services[]`, `composites[]`, `changes`,
-`warnings[]`, `notes[]` and `cost`, whose fields are those of the classes below.
+`warnings[]`, `assumed[]`, `effort` and `cost`, whose fields are those of the classes below.
 """
 
 from dataclasses import asdict, dataclass, field
@@ -101,6 +101,7 @@ class Composite:
     key: str
     ready: bool | None
     manifest: str
+    cluster: str
     detail: str
     children: tuple["Composite", ...]
 
@@ -126,7 +127,11 @@ class Effort:
 
 @dataclass(frozen=True)
 class Report:
-    """A whole plan. `cost` is per hour by currency, of nodes that are used and of all nodes."""
+    """A whole plan.
+
+    `assumed` names Secrets that the manifests do not hold. `cost` is per hour by currency, of nodes that are used and of
+    all nodes.
+    """
 
     placements: tuple[Placed, ...]
     unplaced: tuple[Unplaced, ...]
@@ -134,7 +139,7 @@ class Report:
     services: tuple[Served, ...]
     composites: tuple[Composite, ...]
     warnings: tuple[str, ...]
-    notes: tuple[str, ...]
+    assumed: tuple[str, ...]
     effort: Effort
     changes: Changes | None = None
     cost: dict[str, dict[str, str]] = field(default_factory=dict)

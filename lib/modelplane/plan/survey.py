@@ -33,7 +33,7 @@ def survey(world: World, settled: Settled, before: dict[Key, Object] | None = No
         services=_services(world),
         composites=tree.grow(world),
         warnings=_warnings(world, settled),
-        notes=_notes(world),
+        assumed=_assumed(world),
         effort=Effort(settled.rounds, settled.passes, settled.calls, len(world.store)),
         changes=None if before is None else _changes(world, before),
         cost=_cost(world, pools),
@@ -199,10 +199,10 @@ def _explained_above(world: World, obj: Object) -> bool:
     return False
 
 
-def _notes(world: World) -> tuple[str, ...]:
-    """What the plan assumed."""
+def _assumed(world: World) -> tuple[str, ...]:
+    """Secrets that the manifests do not hold and that something needs."""
     return tuple(
-        f"Secret {namespace}/{name} is not in the manifests; assumed to be there (first needed by {who})"
+        f"Secret {namespace}/{name}, for {who}"
         for (namespace, name), who in sorted(world.providers.missing_secrets.items())
     )
 

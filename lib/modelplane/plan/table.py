@@ -6,20 +6,22 @@ from modelplane.plan.report import Composite, PoolUse, Report
 
 TREE_MAX = 150
 """More objects than this are counted by kind below each composite instead of listed."""
+COUNTED = frozenset({"ClusterUsage", "Usage"})
+"""Kinds that are only counted: what keeps objects until others are gone."""
 BAR = 20
 
 
 def draw(report: Report, *, terminal: bool) -> str:
     """The whole report as text."""
     sections = [
+        _section("Composed", _tree(report)),
+        _section("Assumed to exist", list(report.assumed)),
         _section("Placements", _placements(report)),
         _section("Not placed", _unplaced(report)),
         _section("Fleet", _fleet(report, terminal=terminal)),
         _section("Services", _services(report)),
         _section("Changes", _changes(report)),
         _section("Warnings", [f"- {w}" for w in report.warnings]),
-        _section("Composed", _tree(report)),
-        _section("Assumed", [f"- {n}" for n in report.notes]),
     ]
     effort = report.effort
     tail = (
@@ -126,15 +128,13 @@ def _count(composite: Composite) -> int:
 
 
 def _below(composite: Composite, indent: str, *, short: bool) -> list[str]:
+    counted = [c for c in composite.children if not c.children and (short or c.kind in COUNTED)]
+    shown = [c for c in composite.children if c not in counted]
+    kinds: dict[str, int] = {}
+    for child in counted:
+        kinds[child.kind] = kinds.get(child.kind, 0) + 1
+    rest = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
     lines = []
-    shown = list(composite.children)
-    leaves: dict[str, int] = {}
-    if short:
-        for child in shown:
-            if not child.children:
-                leaves[child.kind] = leaves.get(child.kind, 0) + 1
-        shown = [child for child in shown if child.children]
-    rest = ", ".join(f"{count} {kind}" for kind, count in sorted(leaves.items()))
     for index, child in enumerate(shown):
         last = index == len(shown) - 1 and not rest
         lines.append(f"{indent}{'└─ ' if last else '├─ '}{_label(child)}")
@@ -145,6 +145,7 @@ def _below(composite: Composite, indent: str, *, short: bool) -> list[str]:
 
 
 def _label(composite: Composite) -> str:
-    name = composite.manifest or composite.name
-    head = f"{composite.kind} {name}" if not composite.manifest else f"{composite.kind}: {name}"
+    head = f"{composite.kind}: {composite.manifest}" if composite.manifest else f"{composite.kind} {composite.name}"
+    if composite.cluster:
+        head += f" on {composite.cluster}"
     return head if composite.ready is not False else f"{head}  (not ready)"

@@ -26,6 +26,7 @@ def _node(world: World, obj: Object) -> Composite:
         key=text(obj, "metadata", "annotations", RESOURCE_ANNOTATION),
         ready=resource.ready if "Ready" in resource.conditions else None,
         manifest=_manifest(obj),
+        cluster=text(obj, "spec", "clusterName"),
         detail="" if resource.ready else reason(world, obj),
         children=children,
     )
@@ -37,23 +38,10 @@ def _manifest(obj: Object) -> str:
         namespace = text(manifest, "metadata", "namespace")
         name = text(manifest, "metadata", "name")
         return f"{text(manifest, 'kind')} {namespace}/{name}" if namespace else f"{text(manifest, 'kind')} {name}"
-    if text(obj, "kind") in ("Usage", "ClusterUsage"):
-        return _guard(obj)
     if text(obj, "kind") == "ProviderConfig":
         return f"{text(obj, 'metadata', 'name')} ({group_of(text(obj, 'apiVersion'))})"
     chart = mapping(obj, "spec", "forProvider", "chart")
     return f"chart {text(chart, 'name')} {text(chart, 'version')}" if chart else ""
-
-
-def _guard(usage: Object) -> str:
-    """What a Usage keeps, and for what."""
-    ends = []
-    for end in ("of", "by"):
-        used = mapping(usage, "spec", end)
-        labels = mapping(used, "resourceSelector", "matchLabels")
-        name = text(used, "resourceRef", "name") or ", ".join(str(labels[k]) for k in sorted(labels))
-        ends.append(f"{text(used, 'kind')} {name}" if used else "")
-    return f"{ends[0]} for {ends[1]}" if ends[1] else ends[0]
 
 
 def reason(world: World, obj: Object) -> str:
