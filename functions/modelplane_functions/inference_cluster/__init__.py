@@ -1,13 +1,13 @@
 """Function inference-cluster: a cluster that serves models, from wherever it comes.
 
-One flow for every source; `sources` holds what they differ in. `inputs` reads the spec, `pools` judges the node pools,
-`guards` protects what is in use, `access` reaches the cluster, `children` composes what makes it and what runs on it,
-`capacity` counts what is free, `status` says how it all is.
+One flow for every source; `sources` holds what they differ in. `inputs` reads the spec, `occupancy` what runs there,
+`pools` judges the node pools, `guards` protects what is in use, `access` reaches the cluster, `children` composes what
+makes it and what runs on it, `capacity` counts what is free, `status` says how it all is.
 """
 
 from modelplane.labels import VERSION
 from modelplane.xfn import Function, Request, Response
-from modelplane_functions.inference_cluster import access, children, guards, inputs, pools, status
+from modelplane_functions.inference_cluster import access, children, guards, inputs, occupancy, pools, status
 
 
 def compose(req: Request, rsp: Response) -> None:
@@ -18,7 +18,8 @@ def compose(req: Request, rsp: Response) -> None:
         rsp.fatal(cluster.message)
         return
     requirements = inputs.require(rsp, cluster)
-    replicas, caches = req.required(inputs.REPLICAS), req.required(inputs.CACHES)
+    replicas = req.views(inputs.REPLICAS, occupancy.replica)
+    caches = req.views(inputs.CACHES, occupancy.cache)
     if replicas is None or caches is None or not all(map(req.answered, requirements)):
         status.keep(req, rsp)
         return

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from modelplane.dra.device import SYNTHETIC
-from modelplane.kube.objects import Object, Resource, dig, integer, items, mapping, objects, strings, text
+from modelplane.kube.objects import Object, dig, integer, items, mapping, objects, strings, text
 from modelplane.kube.taints import NO_EXECUTE
 from modelplane.labels import POOL_REMOVED
 from modelplane.scheduler import fleet
@@ -14,6 +14,7 @@ from modelplane.scheduler.packing import Packing
 from modelplane.scheduler.types import Pool as Capacity
 from modelplane.xfn import Request
 from modelplane_functions.inference_cluster.inputs import Cluster
+from modelplane_functions.inference_cluster.occupancy import Replica
 from modelplane_functions.inference_cluster.pools import Pool, State, device_list
 from modelplane_functions.inference_cluster.sources import NodePool
 
@@ -22,7 +23,7 @@ _GPU_DRIVERS = "gpu."
 
 
 def publish(
-    req: Request, cluster: Cluster, pools: Sequence[Pool], replicas: Sequence[Resource], *, reachable: bool
+    req: Request, cluster: Cluster, pools: Sequence[Pool], replicas: Sequence[Replica], *, reachable: bool
 ) -> tuple[list[Object], str]:
     """Build `status.gpuPools`, and `status.gpus` as "used/total"."""
     entries = []
@@ -32,7 +33,7 @@ def publish(
             entry["ready"] = is_ready(req, cluster, pool, reachable=reachable)
             entries.append(entry)
     known = fleet.cluster({"metadata": {"name": cluster.name}, "status": {"gpuPools": entries}})
-    ledger = Ledger({cluster.name: known}, [fleet.replica(replica.raw)[0] for replica in replicas])
+    ledger = Ledger({cluster.name: known}, [replica.charged for replica in replicas])
     used = total = 0
     for entry in entries:
         capacity = known.pools.get(entry["name"])

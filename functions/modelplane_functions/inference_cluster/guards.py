@@ -4,14 +4,15 @@ A guard stays while its reason cannot be checked, and leaves when the reason is 
 a guard changes only when what it says changes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from modelplane.composed import cluster_usage
 from modelplane.composed.usage import Used
-from modelplane.kube.objects import Resource, dig, items, text
+from modelplane.kube.objects import text
 from modelplane.labels import VERSION
 from modelplane.xfn import Request, Response
 from modelplane_functions.inference_cluster.inputs import Cluster
+from modelplane_functions.inference_cluster.occupancy import Cache, Replica
 from modelplane_functions.inference_cluster.pools import Pool
 
 REPLICAS = "usage-replicas"
@@ -26,8 +27,8 @@ def compose(
     rsp: Response,
     cluster: Cluster,
     pools: Sequence[Pool],
-    replicas: Sequence[Resource],
-    caches: Sequence[Resource],
+    replicas: Sequence[Replica],
+    caches: Sequence[Cache],
 ) -> None:
     """Guard the cluster against deletion under replicas and caches, and the classes of its pools."""
     this = Used(VERSION, "InferenceCluster", cluster.name)
@@ -39,13 +40,13 @@ def compose(
         rsp.compose(REPLICAS, cluster_usage(this, reason), ready=True)
     else:
         rsp.drop(REPLICAS)
-    _caches(req, rsp, cluster, this, caches)
+    _caches(rsp, cluster, this, caches)
     _classes(req, rsp, cluster, pools)
 
 
-def _caches(req: Request, rsp: Response, cluster: Cluster, this: Used, caches: Sequence[Resource]) -> None:
-    holders = [c for c in caches if not (cluster.abandoned and c.deleting)]
-    names = sorted(f"{c.namespace}/{c.name}" for c in holders if _stages_on(c, cluster.name))
+def _caches(rsp: Response, cluster: Cluster, this: Used, caches: Sequence[Cache]) -> None:
+    holders = [cache for cache in caches if not (cluster.abandoned and cache.deleting)]
+    names = sorted(cache.label for cache in holders if cache.clusters is not None and cluster.name in cache.clusters)
     if names:
         more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
         reason = (
@@ -53,22 +54,8 @@ def _caches(req: Request, rsp: Response, cluster: Cluster, this: Used, caches: S
             "clusterSelector, or taint the cluster NoExecute, then delete it"
         )
         rsp.compose(CACHES, cluster_usage(this, reason), ready=True)
-    elif not any(_unreadable(cache) for cache in holders):
+    elif all(cache.clusters is not None for cache in holders):
         rsp.drop(CACHES)
-
-
-def _stages_on(cache: Resource, cluster: str) -> bool:
-    return any(text(entry, "name") == cluster for entry in items(cache.status, "clusters"))
-
-
-def _unreadable(cache: Resource) -> bool:
-    """Whether a cache may use this cluster without saying so."""
-    status, clusters = dig(cache.raw, "status"), dig(cache.raw, "status", "clusters")
-    return (
-        not cache.name
-        or (status is not None and not isinstance(status, Mapping))
-        or (clusters is not None and not isinstance(clusters, (list, tuple)))
-    )
 
 
 def _classes(req: Request, rsp: Response, cluster: Cluster, pools: Sequence[Pool]) -> None:

@@ -4,7 +4,7 @@ A pool that is live and can no longer be followed keeps its last configuration; 
 pool that the spec no longer has stays while replicas run on it.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -13,6 +13,7 @@ from modelplane.kube.objects import Object, Resource, dig, items, mapping, objec
 from modelplane.scheduler import fleet
 from modelplane.xfn import Request
 from modelplane_functions.inference_cluster.inputs import CLASS_PREFIX, Cluster
+from modelplane_functions.inference_cluster.occupancy import Replica
 from modelplane_functions.inference_cluster.sources import Child, NodePool, Surroundings
 
 POOLS_MAX = 8
@@ -78,19 +79,7 @@ def entries(live: Resource | None) -> dict[str, Mapping[str, Any]] | None:
     return {text(entry, "name"): entry for entry in objects(listed) if text(entry, "role") != "System"}
 
 
-def used_by(replicas: Sequence[Resource]) -> Collection[str] | None:
-    """Names of the pools that replicas run on; None where a replica does not say."""
-    used: set[str] = set()
-    for replica in replicas:
-        read, problem = fleet.replica(replica.raw)
-        if problem or not replica.name:
-            return None
-        used.update(text(m, "nodePoolName") for e in objects(replica.spec, "engines") for m in objects(e, "members"))
-        used.update(read.pools)
-    return used
-
-
-def judge(req: Request, cluster: Cluster, replicas: Sequence[Resource]) -> list[Pool]:
+def judge(req: Request, cluster: Cluster, replicas: Sequence[Replica]) -> list[Pool]:
     """Judge every pool of the spec, and find those that it no longer has but replicas use."""
     child = cluster.source.child
     live = req.observed.get(child.key) if child is not None else None
@@ -133,12 +122,11 @@ def _removed(
     cluster: Cluster,
     known: Mapping[str, Mapping[str, Any]],
     published: Mapping[str, Mapping[str, Any]],
-    replicas: Sequence[Resource],
+    replicas: Sequence[Replica],
 ) -> list[Pool]:
     """Pools that the spec no longer has but replicas use, or may use."""
     wanted = {text(pool, "name") for pool in cluster.pools}
     gone = sorted((set(known) | set(published)) - wanted)
-    used = used_by(replicas) if gone else ()
     return [
         Pool(
             name=name,
@@ -149,7 +137,7 @@ def _removed(
             cause="it is no longer in spec.nodePools and goes once no ModelReplica runs on it; nothing new goes there",
         )
         for name in gone
-        if used is None or name in used
+        if any(replica.pools is None or name in replica.pools for replica in replicas)
     ]
 
 

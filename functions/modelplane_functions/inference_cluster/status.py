@@ -5,13 +5,13 @@ A published field that cannot be recomputed stays as it was: replicas, caches an
 
 from collections.abc import Sequence
 
-from modelplane.kube.objects import Object, Resource, dig, strings, text
+from modelplane.kube.objects import Object, dig, strings, text
 from modelplane.labels import SYSTEM_NAMESPACE
-from modelplane.scheduler import fleet
 from modelplane.xfn import Request, Response
 from modelplane.xfn.response import TTL_WAITING
 from modelplane_functions.inference_cluster import access, capacity
 from modelplane_functions.inference_cluster.inputs import STACK, Cluster
+from modelplane_functions.inference_cluster.occupancy import Replica
 from modelplane_functions.inference_cluster.pools import INVALID, WAITING_FOR_CLASSES, Pool
 
 CLUSTER = "ClusterReady"
@@ -30,7 +30,7 @@ def write(
     rsp: Response,
     cluster: Cluster,
     pools: Sequence[Pool],
-    replicas: Sequence[Resource],
+    replicas: Sequence[Replica],
     *,
     reachable: bool,
 ) -> None:
@@ -102,14 +102,10 @@ def _cache(req: Request, cluster: Cluster) -> Object | None:
     return {"storageClassName": name} if name else None
 
 
-def _accepted(rsp: Response, pools: Sequence[Pool], replicas: Sequence[Resource]) -> None:
+def _accepted(rsp: Response, pools: Sequence[Pool], replicas: Sequence[Replica]) -> None:
     refused = [pool for pool in pools if pool.reason]
     words = _list([pool.message for pool in refused], " ")
-    unread = [
-        f"{replica.namespace}/{replica.name} ({problem})"
-        for replica in replicas
-        if (problem := fleet.replica(replica.raw)[1])
-    ]
+    unread = sorted(f"{replica.label} ({replica.problem})" for replica in replicas if replica.problem)
     if unread:
         words = f"{words} Not all of these ModelReplicas can be read: {_list(unread, ', ')}.".strip()
     if not refused:
