@@ -187,11 +187,16 @@ def replica(raw: Mapping[str, Any], key: str = "") -> tuple[Replica, str]:
 
 
 def _synced(raw: Mapping[str, Any]) -> bool:
-    """Whether what it composes was applied; False only where it says so."""
-    return not any(
-        text(entry, "type") == "Synced" and text(entry, "status") == "False"
-        for entry in objects(raw, "status", "conditions")
-    )
+    """Whether what it says of itself is about its present spec and was applied; False only where it says otherwise."""
+    generation = integer(raw, "metadata", "generation") or 0
+    for entry in objects(raw, "status", "conditions"):
+        if text(entry, "type") in ("Ready", "Synced"):
+            about = integer(entry, "observedGeneration")
+            if about is not None and about < generation:
+                return False
+            if text(entry, "type") == "Synced" and text(entry, "status") == "False":
+                return False
+    return True
 
 
 def _controller(metadata: Mapping[str, Any]) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from modelplane.dra import selector as cel
 from modelplane.dra.device import Device
 from modelplane.labels import GROUP
 from modelplane.scheduler.match import OutOfBudget, Verdict
@@ -26,11 +26,8 @@ class SelectorJudge:
     """Evaluates CEL selectors within the budget of one reconcile."""
 
     def __init__(self) -> None:
-        from modelplane.dra import selector as cel
-
-        self._cel: Any = cel
-        self._budget: Any = cel.Budget()
-        self._compiled: dict[str, Any] = {}
+        self.budget = cel.Budget()
+        self._compiled: dict[str, cel.Selector] = {}
         self._judgements: dict[str, Judgement] = {}
         self._verdicts: dict[tuple[str, str], Verdict] = {}
 
@@ -43,15 +40,17 @@ class SelectorJudge:
 
     def _judge(self, selector: str) -> Judgement:
         try:
-            compiled = self._compiled[selector] = self._cel.compile(selector, self._budget)
-        except self._cel.BudgetExceeded as error:
+            compiled = self._compiled[selector] = cel.compile(selector, self.budget)
+        except cel.BudgetExceeded as error:
             return Judgement(str(error), "SelectorBudgetExceeded")
-        except self._cel.SelectorError as error:
+        except cel.SelectorError as error:
             return Judgement(str(error))
-        domains = {key.partition("/")[0] for key in compiled.keys}
-        if GROUP in domains and len(domains) > 1:
-            return Judgement("it reads modelplane.ai keys and a driver's keys; split it into two selectors")
-        return Judgement(placement_only=domains == {GROUP})
+        domains = {key.domain for key in compiled.keys}
+        if GROUP not in domains:
+            return Judgement()
+        if len(domains) > 1 or compiled.reads_driver:
+            return Judgement("it reads modelplane.ai keys and a driver's; split it into two selectors")
+        return Judgement(placement_only=True)
 
     def verdict(self, selector: str, device: Device) -> Verdict:
         """Evaluate a selector on a device; raises OutOfBudget."""
@@ -65,14 +64,14 @@ class SelectorJudge:
         if self.judgement(selector).error:
             return Verdict(match=False, error=self.judgement(selector).error)
         try:
-            outcome = self._compiled[selector].evaluate(device, self._budget)
-        except self._cel.BudgetExceeded as error:
+            outcome = self._compiled[selector].evaluate(device, self.budget)
+        except cel.BudgetExceeded as error:
             raise OutOfBudget(str(error)) from error
-        if isinstance(outcome, self._cel.EvalError):
-            return Verdict(match=False, error=str(outcome))
-        return Verdict(match=isinstance(outcome, self._cel.Match))
+        if isinstance(outcome, cel.EvalError):
+            return Verdict(match=False, error=outcome.message)
+        return Verdict(match=isinstance(outcome, cel.Match))
 
     def nearest(self, selector: str, device: Device) -> str:
         """Say in a few words what about a device the selector refuses."""
         compiled = self._compiled.get(selector)
-        return str(self._cel.nearest(compiled, device)) if compiled is not None else ""
+        return cel.nearest(compiled, device) or "" if compiled is not None else ""

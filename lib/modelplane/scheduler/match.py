@@ -102,11 +102,16 @@ class Matcher:
         return _claim(member, shape, chosen, fabric)
 
     def _options(self, request: Request, shape: Shape) -> tuple[dict[str, list[Device]], str]:
-        """Matching entries by class, of classes with enough units; a class with an entry that errs is closed."""
+        """Matching entries by class, of classes with enough units; a class with an entry that errs is closed.
+
+        The error is told only where every class is closed: a selector meant for a GPU may well err on a network card.
+        """
+        groups: set[str] = set()
         found: dict[str, list[Device]] = {}
         closed: dict[str, str] = {}
         for device in shape.devices:
             group = _group(device)
+            groups.add(group)
             for selector in request.selectors:
                 verdict = self._judge.verdict(selector, device)
                 if verdict.error:
@@ -120,7 +125,7 @@ class Matcher:
             for group, devices in found.items()
             if group not in closed and sum(d.count for d in devices) >= request.count
         }
-        return enough, next(iter(closed.values()), "")
+        return enough, next(iter(closed.values()), "") if groups == closed.keys() else ""
 
     def _nearest(self, request: Request, shape: Shape) -> str:
         best: tuple[int, str] | None = None

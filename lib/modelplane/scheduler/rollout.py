@@ -12,7 +12,7 @@ from modelplane.scheduler.candidates import Candidates
 from modelplane.scheduler.ledger import Ledger
 from modelplane.scheduler.places import Placer
 from modelplane.scheduler.replacement import replacements
-from modelplane.scheduler.types import STALLED, Deployment, Fate, Fleet, Note, Own, Place, Why
+from modelplane.scheduler.types import STALLED, Deployment, Fate, Fleet, Note, Own, Place, Replica, Why
 
 
 def mark_replaced(deployment: Deployment, own: tuple[Own, ...]) -> tuple[Own, ...]:
@@ -90,7 +90,7 @@ class _Rollout:
     def _roll(self, order: list[Own]) -> None:
         strategy = self._deployment.strategy
         live = [o for o in self._own if o.fate is not Fate.DROP]
-        unavailable = max(0, self._deployment.replicas - sum(o.replica.serving for o in live))
+        unavailable = max(0, self._deployment.replicas - sum(self._is_available(o.replica) for o in live))
         surging = sum(o.fate is Fate.LEAVE and o.why is Why.OUTDATED for o in live)
         for o in order:
             if not o.replica.serving:
@@ -99,6 +99,10 @@ class _Rollout:
                 surging += 1
             elif unavailable < strategy.max_unavailable:
                 unavailable += self._update(o)
+
+    def _is_available(self, replica: Replica) -> bool:
+        """Whether a replica serves; one that was just updated may still say what was true before."""
+        return replica.serving and (replica.synced or replica.revision != self._deployment.revision)
 
     def _surge(self, o: Own) -> bool:
         """Let a replica leave for a replacement that has a place now."""

@@ -166,7 +166,10 @@ class Charge:
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """A ModelReplica, read for what scheduling needs."""
+    """A ModelReplica, read for what scheduling needs.
+
+    `synced`: what it says is about its present spec, and that spec was applied. `served`: it has served once.
+    """
 
     namespace: str
     name: str

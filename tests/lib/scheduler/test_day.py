@@ -278,6 +278,11 @@ def test_one_at_a_time_in_place() -> None:
     assert sorted(fates(schedule(deployment(3), fleet([cluster()], settled))).values()) == ["Keep", "Keep", "Update"]
 
 
+def test_one_that_was_just_updated_is_not_available_yet() -> None:
+    own = [serving("west", 0, synced=False), outdated("west", 1)]
+    assert fates(schedule(deployment(2), fleet([cluster()], own))) == {"qwen-west-0": "Keep", "qwen-west-1": "Keep"}
+
+
 def test_broken_ones_cost_nothing() -> None:
     own = [outdated("west", 0), outdated("west", 1, serving=False), outdated("west", 2, serving=False)]
     decided = schedule(deployment(3), fleet([cluster()], own))
