@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 from tests.functions.grown import Object
-from tests.functions.inference_cluster.fleet import NAME, cluster, inference_class, pool, replica
+from tests.functions.inference_cluster.fleet import NAME, SYSTEM, cluster, inference_class, pool, replica
 
 from modelplane.simulate import World
 from modelplane.simulate.store import ProtectedError
