@@ -7,7 +7,7 @@ from tests.functions.grown import Object
 from tests.functions.inference_cluster.fleet import NAME, SYSTEM, cluster, inference_class, pool, replica
 
 from modelplane.simulate import World
-from modelplane.simulate.store import ProtectedError
+from modelplane.simulate.store import ProtectedError, key_of
 
 STACK = "west-serving-stack-8de6f"
 
@@ -80,12 +80,12 @@ def test_nothing_goes_while_the_cluster_does_not_answer(west: World) -> None:
 
 @pytest.mark.parametrize("foreground", [False, True])
 def test_it_leaves_nothing_behind(west: World, foreground: bool) -> None:
-    keys = {obj["metadata"]["name"]: key for key, obj in west.composed("ServingStack", STACK, SYSTEM).items()}
+    keys = {key_of(obj): key for key, obj in west.composed("ServingStack", STACK, SYSTEM).items()}
     west.delete("InferenceCluster", NAME, foreground=foreground)
     west.settle()
     assert kinds(west, "InferenceClass", "Secret") == set()
-    names = [d.key.name for d in west.deleted]
-    at = {key: names.index(name) for name, key in keys.items()}
+    gone = [deletion.key for deletion in west.deleted]
+    at = {key: gone.index(identity) for identity, key in keys.items()}
     for earlier, later in (
         ("gateway", "gateway-service"),
         ("gateway", "gateway-class"),
