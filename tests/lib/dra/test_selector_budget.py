@@ -100,20 +100,15 @@ TEXTS = [
 ]
 
 
-def spend(device: Device, texts: list[str], **limits: int) -> tuple[list[object], selector.Budget]:
-    budget = selector.Budget(**limits)
-    outcomes: list[object] = []
-    for text in texts:
-        outcomes.append(selector.compile(text, budget).evaluate(device, budget))
-    return outcomes, budget
+def spend(device: Device, texts: list[str], budget: selector.Budget) -> list[object]:
+    return [selector.compile(text, budget).evaluate(device, budget) for text in texts]
 
 
 def test_what_is_remembered_is_charged_alike(judge: Any) -> None:
     selector._verdicts.clear()
     selector._programs.clear()
-    first, cold = spend(judge.device, TEXTS)
-    again, warm = spend(judge.device, TEXTS)
-    assert first == again
+    cold, warm = selector.Budget(), selector.Budget()
+    assert spend(judge.device, TEXTS, cold) == spend(judge.device, TEXTS, warm)
     assert (cold.left, cold.charged) == (warm.left, warm.charged)
     assert (cold.evaluations, warm.evaluations) == (len(TEXTS), 0)
 
@@ -142,12 +137,10 @@ def test_the_budget_ends_at_the_same_text(judge: Any, total: int) -> None:
         if cold:
             selector._verdicts.clear()
             selector._programs.clear()
-        budget, done = selector.Budget(total=total), 0
+        budget = selector.Budget(total=total)
         with pytest.raises(selector.BudgetExceeded):
-            for text in TEXTS:
-                selector.compile(text, budget).evaluate(judge.device, budget)
-                done += 1
-        ends.append((done, budget.left))
+            spend(judge.device, TEXTS, budget)
+        ends.append((budget.charged, budget.left))
     assert ends[0] == ends[1] == ends[2]
 
 

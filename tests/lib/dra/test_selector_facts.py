@@ -46,7 +46,11 @@ ALL_CAPACITY = Key("capacity", None, None)
         ("true", set(), False),
         ('device.driver == "x"', set(), True),
         (f'{A}.type == "gpu"', {Key("attribute", "gpu.nvidia.com", "type")}, False),
-        (f'{A}["type"] == "gpu" && {A}.?ecc.orValue(false)', {Key("attribute", "gpu.nvidia.com", n) for n in ("type", "ecc")}, False),
+        (
+            f'{A}["type"] == "gpu" && {A}.?ecc.orValue(false)',
+            {Key("attribute", "gpu.nvidia.com", n) for n in ("type", "ecc")},
+            False,
+        ),
         (f"has({C}.memory)", {Key("capacity", "gpu.nvidia.com", "memory")}, False),
         (f'"ecc" in {A}', {Key("attribute", "gpu.nvidia.com", "ecc")}, False),
         ('"x" in device.attributes', {Key("attribute", "x", None)}, False),
@@ -57,7 +61,7 @@ ALL_CAPACITY = Key("capacity", None, None)
         ("device.attributes.all(d, device.attributes[d].size() > 0)", {ALL_ATTRIBUTES}, False),
         ("device.attributes.all(d, v, v.exists(k, k == d))", {ALL_ATTRIBUTES}, False),
         ("device == device", {ALL_ATTRIBUTES, ALL_CAPACITY}, True),
-        ('[1].all(device, device > 0)', set(), False),
+        ("[1].all(device, device > 0)", set(), False),
         ('device.attributes["modelplane.ai"].tier == "gold"', {Key("attribute", "modelplane.ai", "tier")}, False),
     ],
 )

@@ -19,10 +19,35 @@ LEAVES = st.sampled_from(
     ]
 )
 BINARY = ["==", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "&&", "||", "in"]
-METHODS = ["size", "isInteger", "asInteger", "major", "trim", "lowerAscii", "hasValue", "value", "sum", "max", "isSorted"]
+METHODS = [
+    "size",
+    "isInteger",
+    "asInteger",
+    "major",
+    "trim",
+    "lowerAscii",
+    "hasValue",
+    "value",
+    "sum",
+    "max",
+    "isSorted",
+]
 METHODS_1 = ["contains", "matches", "startsWith", "compareTo", "isGreaterThan", "add", "sub", "orValue", "indexOf"]
 METHODS_1 += ["split", "find", "findAll", "charAt", "substring", "or"]
-FUNCTIONS = ["int", "uint", "double", "string", "bool", "dyn", "size", "quantity", "semver", "isQuantity", "sign", "type"]
+FUNCTIONS = [
+    "int",
+    "uint",
+    "double",
+    "string",
+    "bool",
+    "dyn",
+    "size",
+    "quantity",
+    "semver",
+    "isQuantity",
+    "sign",
+    "type",
+]
 MACROS = ["all", "exists", "exists_one", "filter", "map"]
 
 
@@ -54,7 +79,9 @@ COMMON = settings(deadline=None, derandomize=True, suppress_health_check=[Health
 
 def judged(judge: Any, text: str) -> None:
     first = judge.verdict(text, selector.Budget(per_evaluation=20_000))
-    assert "cannot be" not in first[1].partition("\n")[0] or "cannot be a variable" in first[1] or "iterated" in first[1], first
+    assert (
+        "cannot be" not in first[1].partition("\n")[0] or "cannot be a variable" in first[1] or "iterated" in first[1]
+    ), first
     selector._verdicts.clear()
     selector._programs.clear()
     assert judge.verdict(text, selector.Budget(per_evaluation=20_000)) == first

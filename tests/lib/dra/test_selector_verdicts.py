@@ -31,6 +31,7 @@ UNSUPPORTED = {
     'timestamp("x") < timestamp("2025-01-01T00:00:00Z")': "timestamp()",
 }
 
+
 def test_vectors(judge: Any) -> None:
     exact, endless, wrong = 0, 0, []
     for case in judge.cases:
@@ -218,7 +219,7 @@ TABLE = {
     "toocostly": """
         C.memory != quantity("1")
         semver("9.0.0") != semver("9.0.1")
-        device.attributes.all(d, device.attributes[d].all(k, device.attributes.all(e, device.attributes[e].all(j, true))))
+        [1].all(a, device.attributes.all(d, A.all(k, device.attributes.all(e, A.all(j, true)))))
     """,
     "unsupported": """
         [1].exists(x, type(x) == int)
@@ -253,10 +254,10 @@ def expand(text: str) -> str:
     "text, message, line, column, caret",
     [
         ('device.foo == "x"', "undefined field 'foo'; a device has attributes, capacity, driver", 1, 8, " " * 7 + "^"),
-        ('true &&\n  nofunc(1)', "undeclared reference to 'nofunc'", 2, 3, "  nofunc(1)\n  ^"),
+        ("true &&\n  nofunc(1)", "undeclared reference to 'nofunc'", 2, 3, "  nofunc(1)\n  ^"),
         ("true &&", "the expression ends too early", 1, 8, "       ^"),
         ('device.driver == "x', "a string is not closed on its line", 1, 18, "^"),
-        ("1 == 'a'", "no overload of _==_ for int == string", 1, 1, "^"),
+        ("1 == 'a'", "no overload of == for int == string", 1, 1, "^"),
         ("", "the expression is empty", 1, 1, "^"),
     ],
 )

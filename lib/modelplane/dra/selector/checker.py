@@ -223,7 +223,7 @@ class _Checker:
         if result is None:
             shown = [str(substitute(self.found, kind, free=DYN)) for kind in args]
             call = f"{shown[0]}.{node.function}({', '.join(shown[1:])})" if member else _signature(node.function, shown)
-            raise self.error(f"no overload of {node.function} for {call}", node)
+            raise self.error(f"no overload of {node.function.strip('_@')} for {call}", node)
         node.overloads = tuple(dict.fromkeys(names))
         self._check_regex(node)
         return result

@@ -6,29 +6,36 @@ Rules: the libraries named in `declarations`.
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable
-from decimal import Decimal
 from itertools import pairwise
 
 from modelplane.dra.selector import regex
+from modelplane.dra.selector.arithmetic import (
+    add,
+    arithmetic,
+    divide,
+    divide_real,
+    negate,
+    remainder,
+    to_bool,
+    to_double,
+    to_int,
+    to_string,
+    to_uint,
+)
 from modelplane.dra.selector.values import (
     INT_MAX,
-    INT_MIN,
     NOTHING,
     STEPS_PER_ITEM,
     TEXT_PER_STEP,
-    UINT_MAX,
     EvaluationError,
+    Function,
     MapValue,
     Meter,
     Optional,
     Sum,
-    Unsigned,
     Value,
     equal,
-    is_number,
     no_overload,
     order,
     position,
@@ -37,19 +44,11 @@ from modelplane.dra.selector.values import (
 from modelplane.kube.quantity import Quantity, QuantityError
 from modelplane.kube.semver import Semver, SemverError
 
-Function = Callable[..., Value]
-
 STEPS_PER_PATTERN_BYTE = 700
 STEPS_PER_SEARCH = 150
 STEPS_PER_QUANTITY = 40
 
 _SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
-_INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_FLOAT = re.compile(
-    r"[+-]?([0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?|inf|infinity|nan)", re.ASCII | re.IGNORECASE
-)
-_TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
-_FALSE = frozenset(("0", "f", "F", "FALSE", "false", "False"))
 _LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _UPPER = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
 
@@ -64,185 +63,6 @@ def _whole(name: str, *values: Value) -> None:
         raise no_overload(name, *values)
 
 
-def integer(value: int) -> int:
-    """The value as an int. Raises EvaluationError if it does not fit."""
-    if not INT_MIN <= value <= INT_MAX:
-        raise EvaluationError("integer overflow")
-    return value
-
-
-def unsigned(value: int) -> Unsigned:
-    """The value as a uint. Raises EvaluationError if it does not fit."""
-    if not 0 <= value <= UINT_MAX:
-        raise EvaluationError("unsigned integer overflow")
-    return Unsigned(value)
-
-
-# Arithmetic
-
-
-def _arithmetic(sign: str, whole: Callable[[int, int], int], real: Callable[[float, float], float] | None) -> Function:
-    def run(_meter: Meter, left: Value, right: Value) -> Value:
-        if type(left) is int and type(right) is int:
-            return integer(whole(left, right))
-        if isinstance(left, Unsigned) and isinstance(right, Unsigned):
-            return unsigned(whole(int(left), int(right)))
-        if real is not None and isinstance(left, float) and isinstance(right, float):
-            return real(left, right)
-        raise no_overload(sign, left, right)
-
-    return run
-
-
-def _divide(left: int, right: int) -> int:
-    if right == 0:
-        raise EvaluationError("division by zero")
-    quotient = abs(left) // abs(right)
-    return quotient if (left < 0) == (right < 0) else -quotient
-
-
-def _remainder(left: int, right: int) -> int:
-    if right == 0:
-        raise EvaluationError("modulus by zero")
-    if left == INT_MIN and right == -1:
-        raise EvaluationError("integer overflow")
-    return (
-        int(math.copysign(abs(left) % abs(right), left)) if abs(left) < 2**52 else left - right * _divide(left, right)
-    )
-
-
-def _divide_real(left: float, right: float) -> float:
-    if right != 0:
-        return left / right
-    return math.nan if left == 0 or left != left else math.copysign(math.inf, left) * math.copysign(1.0, right)
-
-
-_add_numbers = _arithmetic("+", lambda a, b: a + b, lambda a, b: a + b)
-
-
-def add(meter: Meter, left: Value, right: Value) -> Value:
-    """Left + right."""
-    if isinstance(left, str | bytes) and type(left) is type(right):
-        meter.charge((len(left) + size(right)) // TEXT_PER_STEP)
-        return left + right  # type: ignore[operator]
-    if isinstance(left, tuple) and isinstance(right, tuple):
-        meter.charge(len(left) + len(right))
-        return left + right
-    return _add_numbers(meter, left, right)
-
-
-def negate(_meter: Meter, value: Value) -> Value:
-    """-value."""
-    if type(value) is int:
-        return integer(-value)
-    if isinstance(value, float):
-        return -value
-    raise no_overload("-", value)
-
-
-# Conversions
-
-
-def to_int(_meter: Meter, value: Value) -> Value:
-    """int(value)."""
-    if isinstance(value, str):
-        if not _INTEGER.fullmatch(value):
-            raise EvaluationError(f"cannot convert {_short(value)} to int")
-        digits = value.lstrip("+-").lstrip("0") or "0"
-        if len(digits) > 20:
-            raise EvaluationError("integer overflow")
-        return integer(-int(digits) if value[0] == "-" else int(digits))
-    if isinstance(value, float):
-        if value != value or not INT_MIN < value < INT_MAX:
-            raise EvaluationError("integer overflow")
-        return int(value)
-    if is_number(value):
-        return integer(int(value))  # type: ignore[call-overload]
-    raise no_overload("int", value)
-
-
-def to_uint(_meter: Meter, value: Value) -> Value:
-    """uint(value)."""
-    if isinstance(value, str):
-        if not _INTEGER.fullmatch(value) or value[0] in "+-":
-            raise EvaluationError(f"cannot convert {_short(value)} to uint")
-        digits = value.lstrip("0") or "0"
-        return unsigned(int(digits) if len(digits) <= 20 else UINT_MAX + 1)
-    if isinstance(value, float):
-        if value != value or not 0 <= value < 2.0**64:
-            raise EvaluationError("unsigned integer overflow")
-        return Unsigned(value)
-    if is_number(value):
-        return unsigned(int(value))  # type: ignore[call-overload]
-    raise no_overload("uint", value)
-
-
-def to_double(_meter: Meter, value: Value) -> Value:
-    """double(value)."""
-    if isinstance(value, str):
-        if not _FLOAT.fullmatch(value):
-            raise EvaluationError(f"cannot convert {_short(value)} to double")
-        number = float(value)
-        if math.isinf(number) and "inf" not in value.lower():
-            raise EvaluationError(f"cannot convert {_short(value)} to double")
-        return number
-    if is_number(value):
-        return float(value)  # type: ignore[arg-type]
-    raise no_overload("double", value)
-
-
-def to_bool(_meter: Meter, value: Value) -> Value:
-    """bool(value)."""
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        if value in _TRUE or value in _FALSE:
-            return value in _TRUE
-        raise EvaluationError(f"cannot convert {_short(value)} to bool")
-    raise no_overload("bool", value)
-
-
-def to_string(meter: Meter, value: Value) -> Value:
-    """string(value)."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, bytes):
-        meter.charge(len(value) // TEXT_PER_STEP)
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            raise EvaluationError("the bytes are not UTF-8") from None
-    if isinstance(value, float):
-        return _float_text(value)
-    if is_number(value):
-        return str(int(value))  # type: ignore[call-overload]
-    raise no_overload("string", value)
-
-
-def _float_text(value: float) -> str:
-    if math.isinf(value):
-        return "+Inf" if value > 0 else "-Inf"
-    if value != value:
-        return "NaN"
-    sign = "-" if math.copysign(1.0, value) < 0 else ""
-    _, digit_list, point = Decimal(repr(abs(value))).normalize().as_tuple()
-    digits = "".join(map(str, digit_list))
-    exponent = len(digits) - 1 + int(point) if value else 0
-    if exponent < -4 or exponent >= 21:
-        return f"{sign}{digits[0]}{'.' + digits[1:] if digits[1:] else ''}e{exponent:+03d}"
-    if exponent < 0:
-        return f"{sign}0.{'0' * (-exponent - 1)}{digits}"
-    whole = digits[: exponent + 1].ljust(exponent + 1, "0")
-    part = digits[exponent + 1 :]
-    return f"{sign}{whole}{'.' + part if part else ''}"
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:37] + "...")
-
-
 # Strings
 
 
@@ -254,35 +74,38 @@ def _char_at(_meter: Meter, text: Value, index: Value) -> Value:
     return text[index : index + 1]
 
 
-def _index_of(meter: Meter, where: Value, what: Value, start: Value = None) -> Value:
-    if isinstance(where, tuple) and start is None:
+def _bound(name: str, where: Value, what: Value, *bound: Value) -> tuple[str, str, int | None]:
+    if not isinstance(where, str) or not isinstance(what, str) or not all(type(value) is int for value in bound):
+        raise no_overload(name, where, what, *bound)
+    return where, what, int(bound[0]) if bound else None  # type: ignore[call-overload]
+
+
+def _index_of(meter: Meter, where: Value, what: Value, *start: Value) -> Value:
+    if isinstance(where, tuple) and not start:
         return position(where, what, meter)
-    if not isinstance(where, str) or not isinstance(what, str) or (start is not None and type(start) is not int):
-        raise no_overload("indexOf", where, what)
-    meter.charge((len(where) + len(what)) // TEXT_PER_STEP)
-    offset = start if isinstance(start, int) else 0
-    if not what:
+    text, part, offset = _bound("indexOf", where, what, *start)
+    meter.charge((len(text) + len(part)) // TEXT_PER_STEP)
+    offset = offset or 0
+    if not part:
         return offset
     if offset < 0:
         raise EvaluationError(f"index out of range: {offset}")
-    return where.find(what, offset)
+    return text.find(part, offset)
 
 
-def _last_index_of(meter: Meter, where: Value, what: Value, end: Value = None) -> Value:
-    if isinstance(where, tuple) and end is None:
+def _last_index_of(meter: Meter, where: Value, what: Value, *end: Value) -> Value:
+    if isinstance(where, tuple) and not end:
         found = position(reversed(where), what, meter)
         return len(where) - 1 - found if found >= 0 else -1
-    if not isinstance(where, str) or not isinstance(what, str) or (end is not None and type(end) is not int):
-        raise no_overload("lastIndexOf", where, what)
-    meter.charge((len(where) + len(what)) // TEXT_PER_STEP)
-    if end is None:
-        return where.rfind(what) if what else len(where)
-    assert isinstance(end, int)  # noqa: S101
-    if not what:
-        return end
-    if end < 0:
-        raise EvaluationError(f"index out of range: {end}")
-    return where.rfind(what, 0, end + len(what)) if end < len(where) else -1
+    text, part, offset = _bound("lastIndexOf", where, what, *end)
+    meter.charge((len(text) + len(part)) // TEXT_PER_STEP)
+    if offset is None:
+        return text.rfind(part) if part else len(text)
+    if not part:
+        return offset
+    if offset < 0:
+        raise EvaluationError(f"index out of range: {offset}")
+    return text.rfind(part, 0, offset + len(part)) if offset < len(text) else -1
 
 
 def _replace(meter: Meter, text: Value, old: Value, new: Value, limit: Value = -1) -> Value:
@@ -309,13 +132,11 @@ def _split(meter: Meter, text: Value, separator: Value, limit: Value = -1) -> Va
     return tuple(text)
 
 
-def _substring(_meter: Meter, text: Value, start: Value, end: Value = None) -> Value:
-    if not isinstance(text, str) or type(start) is not int:
-        raise no_overload("substring", text, start)
-    stop = len(text) if end is None else end
-    if type(stop) is not int:
-        raise no_overload("substring", text, start, end)
-    if start > stop and end is not None:
+def _substring(_meter: Meter, text: Value, start: Value, *end: Value) -> Value:
+    if not isinstance(text, str) or type(start) is not int or not all(type(value) is int for value in end):
+        raise no_overload("substring", text, start, *end)
+    stop = int(end[0]) if end else len(text)  # type: ignore[call-overload]
+    if end and start > stop:
         raise EvaluationError(f"invalid substring range: {start} to {stop}")
     for bound in (start, stop):
         if not 0 <= bound <= len(text):
@@ -384,10 +205,25 @@ def _items(name: str, value: Value) -> tuple[Value, ...]:
     return value
 
 
+def _comparable(name: str, value: Value) -> None:
+    if not isinstance(value, bool | int | float | str | bytes):
+        raise no_overload(name, value)
+
+
+def _order_or_none(left: Value, right: Value, meter: Meter) -> int | None:
+    # Upstream takes values without an order as they come.
+    try:
+        return order(left, right, meter)
+    except EvaluationError:
+        return None
+
+
 def _is_sorted(meter: Meter, value: Value) -> Value:
     items = _items("isSorted", value)
     meter.charge(STEPS_PER_ITEM * len(items))
-    return all(order(a, b, meter) <= 0 for a, b in pairwise(items))
+    for item in items:
+        _comparable("isSorted", item)
+    return not any(_order_or_none(a, b, meter) == 1 for a, b in pairwise(items))
 
 
 def _best(name: str, sign: int) -> Function:
@@ -397,8 +233,9 @@ def _best(name: str, sign: int) -> Function:
         if not items:
             raise EvaluationError(f"{name} called on empty list")
         best = items[0]
-        for item in items[1:]:
-            if order(item, best, meter) == sign:
+        for item in items:
+            _comparable(name, item)
+            if _order_or_none(item, best, meter) == sign:
                 best = item
         return best
 
@@ -561,10 +398,10 @@ def _sum(name: str) -> Function:
 
 FUNCTIONS: dict[str, Function] = {
     "_+_": add,
-    "_-_": _arithmetic("-", lambda a, b: a - b, lambda a, b: a - b),
-    "_*_": _arithmetic("*", lambda a, b: a * b, lambda a, b: a * b),
-    "_/_": _arithmetic("/", _divide, _divide_real),
-    "_%_": _arithmetic("%", _remainder, None),
+    "_-_": arithmetic("-", lambda a, b: a - b, lambda a, b: a - b),
+    "_*_": arithmetic("*", lambda a, b: a * b, lambda a, b: a * b),
+    "_/_": arithmetic("/", divide, divide_real),
+    "_%_": arithmetic("%", remainder, None),
     "-_": negate,
     "_<_": lambda meter, a, b: order(a, b, meter) < 0,
     "_<=_": lambda meter, a, b: order(a, b, meter) <= 0,

@@ -7,17 +7,17 @@ after a bounded number of steps, and the number depends on the selector and the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from modelplane.dra.device import Device
+from modelplane.dra.selector import closures
+from modelplane.dra.selector.closures import UNSET, Frame, Run
 from modelplane.dra.selector.errors import CompileError
 from modelplane.dra.selector.functions import FUNCTIONS, constant_pattern, sum_from
 from modelplane.dra.selector.syntax import (
     AND,
-    CONDITIONAL,
+    IN,
     INDEX,
-    NOT,
-    NOT_EQUALS,
     OPTIONAL_INDEX,
     OPTIONAL_SELECT,
     OR,
@@ -33,17 +33,11 @@ from modelplane.dra.selector.syntax import (
 )
 from modelplane.dra.selector.types import DOUBLE, UINT
 from modelplane.dra.selector.values import (
-    NOTHING,
     EvaluationError,
-    Key,
     MapValue,
     Meter,
-    Optional,
     Unsigned,
     Value,
-    equal,
-    key_of,
-    no_overload,
 )
 
 STEPS_PER_PART = 5
@@ -55,27 +49,6 @@ _FOLDED = frozenset(("quantity", "semver"))
 _PATTERNS = frozenset(("matches", "find", "findAll"))
 _ENOUGH = 1 << 40
 _EMPTY = MapValue({}, ())
-
-
-class Frame(Meter):
-    """One evaluation: its variables and what is left of its steps."""
-
-    __slots__ = ("device", "slots")
-
-    def __init__(self, device: MapValue, slots: int, left: int) -> None:
-        super().__init__(left)
-        self.device = device
-        self.slots: list[Value] = [None] * slots
-
-
-Run = Callable[[Frame], Value]
-
-
-class _Unset:
-    """A bound variable that was not used yet."""
-
-
-_UNSET = _Unset()
 
 
 class Program:
@@ -139,15 +112,15 @@ class _Builder:
             return self._constant(node, node.value)
         if isinstance(node, Ident):
             scope = self._scopes.get(node.name)
-            return scope[-1] if scope else _device
+            return scope[-1] if scope else closures.device_of
         if isinstance(node, Select):
-            return _select(self.build(node.operand), node.field, test=node.test)
+            return closures.select(self.build(node.operand), node.field, test=node.test)
         if isinstance(node, Call):
             return self._call(node)
         if isinstance(node, ListNode):
             return self._list(node)
         if isinstance(node, MapNode):
-            return _map([(self.build(key), self.build(value)) for key, value in node.entries])
+            return closures.map_of([(self.build(key), self.build(value)) for key, value in node.entries])
         if isinstance(node, Bind):
             return self._bind(node)
         assert isinstance(node, Loop)  # noqa: S101
@@ -171,16 +144,18 @@ class _Builder:
         args = [self.build(arg) for arg in ((node.target,) if node.target is not None else ()) + tuple(node.args)]
         function = node.function
         if function == AND:
-            return _chain(args, False, "&&")
+            return closures.chain(args, False, "&&")
         if function == OR:
-            return _chain(args, True, "||")
+            return closures.chain(args, True, "||")
         if function in (INDEX, OPTIONAL_INDEX):
-            return _index(args[0], args[1], optional=function == OPTIONAL_INDEX)
+            return closures.index(args[0], args[1], optional=function == OPTIONAL_INDEX)
         if function == OPTIONAL_SELECT:
-            return _index(args[0], args[1], optional=True)
-        special = _SPECIAL.get(function)
+            return closures.index(args[0], args[1], optional=True)
+        special = closures.SPECIAL.get(function)
         if special is not None:
             return special(*args)
+        if function == IN and id(node.args[1]) in self._constants:
+            return closures.in_constants(args[0], self._constants[id(node.args[1])])
         compute = FUNCTIONS.get(function) or sum_from(_zero(node))
         if function in _PATTERNS:
             pattern = node.args[0] if node.target is not None else node.args[1]
@@ -204,17 +179,17 @@ class _Builder:
         except EvaluationError as error:
             if node.function in _CONVERSIONS:
                 raise CompileError.at(str(error), self._text, node.position) from None
-            return _failing(str(error))
+            return closures.failing(str(error))
 
     def _bind(self, node: Bind) -> Run:
         value = self.build(node.value)
         slot = self._slot()
-        self._scopes.setdefault(node.name, []).append(_lazy(slot, value))
+        self._scopes.setdefault(node.name, []).append(closures.lazy(slot, value))
         body = self.build(node.body)
         self._scopes[node.name].pop()
 
         def run(frame: Frame) -> Value:
-            frame.slots[slot] = _UNSET
+            frame.slots[slot] = UNSET
             return body(frame)
 
         return run
@@ -223,23 +198,23 @@ class _Builder:
         over = self.build(node.over)
         slots = [self._slot() for _ in node.variables]
         for name, slot in zip(node.variables, slots, strict=True):
-            self._scopes.setdefault(name, []).append(_variable(slot))
+            self._scopes.setdefault(name, []).append(closures.variable(slot))
         test = self.build(node.test) if node.test is not None else None
         item = self.build(node.item) if node.item is not None else None
         for name in node.variables:
             self._scopes[name].pop()
         steps = STEPS_PER_TURN + sum(self.steps(part) for part in (node.test, node.item) if part is not None)
-        turns = _turns(over, slots, steps)
+        turns = closures.turns(over, slots, steps)
         if node.kind in ("all", "exists"):
             assert test is not None  # noqa: S101
-            return _quantifier(turns, test, node.kind == "exists", node.kind)
+            return closures.quantifier(turns, test, node.kind == "exists", node.kind)
         if node.kind == "exists_one":
             assert test is not None  # noqa: S101
-            return _exists_one(turns, test)
+            return closures.exists_one(turns, test)
         assert item is not None  # noqa: S101
         if node.kind == "map":
-            return _collect_map(turns, slots[0], test, item)
-        return _collect_list(turns, test, item)
+            return closures.collect_map(turns, slots[0], test, item)
+        return closures.collect_list(turns, test, item)
 
 
 def _children(node: Node) -> Sequence[Node]:
@@ -256,305 +231,3 @@ def _zero(node: Call) -> Value:
     if node.type == DOUBLE:
         return 0.0
     return Unsigned(0) if node.type == UINT else 0
-
-
-def _failing(message: str) -> Run:
-    def run(_frame: Frame) -> Value:
-        raise EvaluationError(message)
-
-    return run
-
-
-def _device(frame: Frame) -> Value:
-    return frame.device
-
-
-def _variable(slot: int) -> Run:
-    return lambda frame: frame.slots[slot]
-
-
-def _lazy(slot: int, compute: Run) -> Run:
-    def run(frame: Frame) -> Value:
-        value = frame.slots[slot]
-        if value is _UNSET:
-            try:
-                value = compute(frame)
-            except EvaluationError as error:
-                value = error
-            frame.slots[slot] = value
-        if isinstance(value, EvaluationError):
-            raise value
-        return value
-
-    return run
-
-
-def _select(operand: Run, field: str, *, test: bool) -> Run:
-    key: Key = ("str", field)
-
-    def run(frame: Frame) -> Value:
-        base = operand(frame)
-        if isinstance(base, Optional):
-            return _inside(base, field)
-        if not isinstance(base, MapValue):
-            raise no_overload(f"select .{field}", base)
-        value = base.entries.get(key, base.default)
-        if value is None and key not in base.entries:
-            raise EvaluationError(f"no such key: {field}")
-        return value
-
-    def present(frame: Frame) -> Value:
-        base = operand(frame)
-        if isinstance(base, Optional):
-            return _inside(base, field).present
-        return isinstance(base, MapValue) and (base.default is not None or key in base.entries)
-
-    return present if test else run
-
-
-def _inside(base: Optional, key: Value) -> Optional:
-    return _look_up(base.value, key) if base.present else NOTHING
-
-
-def _look_up(base: Value, key: Value) -> Optional:
-    """base[?key]."""
-    if isinstance(base, MapValue):
-        value, found = base.find(key)
-        return Optional(value) if found else NOTHING
-    if isinstance(base, tuple):
-        index = _list_index(key)
-        return Optional(base[index]) if 0 <= index < len(base) else NOTHING
-    return NOTHING
-
-
-def _list_index(key: Value) -> int:
-    if isinstance(key, int) and not isinstance(key, bool):
-        return int(key)
-    if isinstance(key, float) and key.is_integer():
-        return int(key)
-    raise no_overload("index", key)
-
-
-def _index(operand: Run, key: Run, *, optional: bool) -> Run:
-    def run(frame: Frame) -> Value:
-        base, place = operand(frame), key(frame)
-        if isinstance(base, Optional):
-            return _inside(base, place)
-        if isinstance(base, MapValue):
-            value, found = base.find(place)
-            if not found:
-                raise EvaluationError(f"no such key: {place if isinstance(place, str | int) else '?'}")
-            return value
-        if isinstance(base, tuple):
-            index = _list_index(place)
-            if not 0 <= index < len(base):
-                raise EvaluationError(f"index out of bounds: {index}")
-            return base[index]
-        raise no_overload("index", base, place)
-
-    def look_up(frame: Frame) -> Value:
-        base, place = operand(frame), key(frame)
-        return _inside(base, place) if isinstance(base, Optional) else _look_up(base, place)
-
-    return look_up if optional else run
-
-
-def _chain(terms: list[Run], decisive: bool, sign: str) -> Run:
-    """Terms joined by && or ||: the decisive value wins over errors on either side."""
-
-    def run(frame: Frame) -> Value:
-        fault: EvaluationError | None = None
-        for term in terms:
-            try:
-                value = term(frame)
-            except EvaluationError as error:
-                fault = fault or error
-                continue
-            if value is decisive:
-                return decisive
-            if not isinstance(value, bool):
-                fault = fault or no_overload(sign, value)
-        if fault is not None:
-            raise fault
-        return not decisive
-
-    return run
-
-
-def _conditional(condition: Run, chosen: Run, other: Run) -> Run:
-    def run(frame: Frame) -> Value:
-        value = condition(frame)
-        if not isinstance(value, bool):
-            raise no_overload("?:", value)
-        return chosen(frame) if value else other(frame)
-
-    return run
-
-
-def _not(operand: Run) -> Run:
-    def run(frame: Frame) -> Value:
-        value = operand(frame)
-        if not isinstance(value, bool):
-            raise no_overload("!", value)
-        return not value
-
-    return run
-
-
-def _not_equals(left: Run, right: Run) -> Run:
-    def run(frame: Frame) -> Value:
-        a, b = left(frame), right(frame)
-        try:
-            return not equal(a, b, frame)
-        except EvaluationError:
-            return True
-
-    return run
-
-
-def _or_value(operand: Run, other: Run) -> Run:
-    def run(frame: Frame) -> Value:
-        value = operand(frame)
-        if not isinstance(value, Optional):
-            return value
-        return value.value if value.present else other(frame)
-
-    return run
-
-
-def _or_optional(operand: Run, other: Run) -> Run:
-    def run(frame: Frame) -> Value:
-        value = operand(frame)
-        if not isinstance(value, Optional) or value.present:
-            return value
-        replacement = other(frame)
-        if not isinstance(replacement, Optional):
-            raise no_overload("or", replacement)
-        return replacement
-
-    return run
-
-
-_SPECIAL: dict[str, Callable[..., Run]] = {
-    CONDITIONAL: _conditional,
-    NOT: _not,
-    NOT_EQUALS: _not_equals,
-    "orValue": _or_value,
-    "or": _or_optional,
-}
-
-
-def _map(entries: list[tuple[Run, Run]]) -> Run:
-    def run(frame: Frame) -> Value:
-        found: dict[Key, Value] = {}
-        keys: dict[Key, Value] = {}
-        for key, value in entries:
-            name = key(frame)
-            place = key_of(name)
-            if place[0] == "other":
-                place = ("other", len(found))  # a key that no index finds
-            found[place] = value(frame)
-            keys[place] = name
-        return MapValue(found, tuple(keys.values()))
-
-    return run
-
-
-Turns = Callable[[Frame], "Callable[[], bool]"]
-
-
-def _turns(over: Run, slots: list[int], steps: int) -> Turns:
-    """Starts a loop; each call of what it returns sets the variables for the next turn, or says that there is none."""
-    pair = len(slots) > 1
-
-    def start(frame: Frame) -> Callable[[], bool]:
-        base = over(frame)
-        if isinstance(base, tuple):
-            pairs = enumerate(base)
-            elements = iter(base)
-        elif isinstance(base, MapValue):
-            elements = iter(base.keys)
-            pairs = ((key, base.find(key)[0]) for key in base.keys)  # type: ignore[assignment]
-        else:
-            raise no_overload("iterate", base)
-        variables = frame.slots
-
-        def advance() -> bool:
-            if pair:
-                for variables[slots[0]], variables[slots[1]] in pairs:
-                    frame.charge(steps)
-                    return True
-                return False
-            for variables[slots[0]] in elements:
-                frame.charge(steps)
-                return True
-            return False
-
-        return advance
-
-    return start
-
-
-def _quantifier(turns: Turns, test: Run, decisive: bool, name: str) -> Run:
-    def run(frame: Frame) -> Value:
-        fault: EvaluationError | None = None
-        advance = turns(frame)
-        while advance():
-            try:
-                value = test(frame)
-            except EvaluationError as error:
-                fault = fault or error
-                continue
-            if value is decisive:
-                return decisive
-            if not isinstance(value, bool):
-                fault = fault or no_overload(name, value)
-        if fault is not None:
-            raise fault
-        return not decisive
-
-    return run
-
-
-def _truth(value: Value) -> bool:
-    if not isinstance(value, bool):
-        raise no_overload("?:", value)
-    return value
-
-
-def _exists_one(turns: Turns, test: Run) -> Run:
-    def run(frame: Frame) -> Value:
-        count = 0
-        advance = turns(frame)
-        while advance():
-            count += _truth(test(frame))
-        return count == 1
-
-    return run
-
-
-def _collect_list(turns: Turns, test: Run | None, item: Run) -> Run:
-    def run(frame: Frame) -> Value:
-        items: list[Value] = []
-        advance = turns(frame)
-        while advance():
-            if test is None or _truth(test(frame)):
-                items.append(item(frame))
-        return tuple(items)
-
-    return run
-
-
-def _collect_map(turns: Turns, key_slot: int, test: Run | None, item: Run) -> Run:
-    def run(frame: Frame) -> Value:
-        entries: dict[Key, Value] = {}
-        keys: list[Value] = []
-        advance = turns(frame)
-        while advance():
-            if test is None or _truth(test(frame)):
-                key = frame.slots[key_slot]
-                entries[key_of(key)] = item(frame)
-                keys.append(key)
-        return MapValue(entries, tuple(keys))
-
-    return run

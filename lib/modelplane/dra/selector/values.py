@@ -9,7 +9,7 @@ Rules: https://github.com/google/cel-go/tree/v0.26.0/common/types
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from modelplane.kube.quantity import Quantity
 from modelplane.kube.semver import Semver
@@ -21,6 +21,7 @@ STEPS_PER_ITEM = 10
 TEXT_PER_STEP = 32
 
 Value = object
+Function = Callable[..., Value]
 Key = tuple[str, object]
 
 
