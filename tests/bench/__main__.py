@@ -67,13 +67,14 @@ def _rss(process: subprocess.Popen[bytes]) -> float:
     return 0.0
 
 
-def _record(transport: Transport) -> dict[str, fnv1.RunFunctionRequest]:
+def _record(transport: Transport) -> dict[str, bytes]:
     """The last request of each kind on the way to a settled control plane."""
-    last: dict[str, fnv1.RunFunctionRequest] = {}
+    last: dict[str, bytes] = {}
 
-    def record(message: fnv1.RunFunctionRequest) -> fnv1.RunFunctionResponse:
-        last[message.observed.composite.resource.fields["kind"].string_value] = message
-        return transport(message)
+    def record(payload: bytes) -> bytes:
+        message = fnv1.RunFunctionRequest.FromString(payload)
+        last[message.observed.composite.resource.fields["kind"].string_value] = payload
+        return transport(payload)
 
     world = World(Caller(record))
     world.apply(EXAMPLES / "getting-started")
@@ -87,15 +88,15 @@ def _record(transport: Transport) -> dict[str, fnv1.RunFunctionRequest]:
     return last
 
 
-def _measure(transport: Transport, request: fnv1.RunFunctionRequest) -> dict[str, Any]:
+def _measure(transport: Transport, request: bytes) -> dict[str, Any]:
     answer = transport(request)
     times = sorted(_timed(lambda: transport(request)) for _ in range(CALLS))
     return {
         "p50_ms": round(statistics.median(times), 2),
         "p95_ms": round(times[int(len(times) * 0.95)], 2),
-        "request_kib": round(request.ByteSize() / 1024, 1),
-        "response_kib": round(answer.ByteSize() / 1024, 1),
-        "composed": len(answer.desired.resources),
+        "request_kib": round(len(request) / 1024, 1),
+        "response_kib": round(len(answer) / 1024, 1),
+        "composed": len(fnv1.RunFunctionResponse.FromString(answer).desired.resources),
     }
 
 

@@ -129,8 +129,8 @@ class Effort:
 class Report:
     """A whole plan.
 
-    `assumed` names Secrets that the manifests do not hold. `cost` is per hour by currency, of nodes that are used and of
-    all nodes.
+    `assumed` names Secrets that the manifests do not hold. `cost` is per hour by currency, of nodes that are used and
+    of all nodes.
     """
 
     placements: tuple[Placed, ...]

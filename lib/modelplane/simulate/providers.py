@@ -36,7 +36,7 @@ class Providers:
         self.broken: set[Key] = set()
         self.missing_secrets: dict[tuple[str, str], str] = {}
         """Secrets that were asked for and are not there, with who asked for them first."""
-        self._seen: dict[Key, tuple[str, bool]] = {}
+        self._seen: dict[Key, tuple[str, tuple[bool, bool]]] = {}
 
     def tend(self) -> bool:
         """Run every controller once; answers whether anything changed."""
@@ -45,13 +45,14 @@ class Providers:
             key = key_of(obj)
             if (key.group, key.kind) in load() or key in self.frozen:
                 continue
-            mark = (text(obj, "metadata", "resourceVersion"), self._config_of(obj) in self.unreachable)
+            faults = (self._config_of(obj) in self.unreachable, key in self.broken)
+            mark = (text(obj, "metadata", "resourceVersion"), faults)
             if self._seen.get(key) == mark and not text(obj, "metadata", "deletionTimestamp"):
                 continue
             self._tend(key, obj)
             now = self.store.get(key)
             if now is not None:
-                self._seen[key] = (text(now, "metadata", "resourceVersion"), mark[1])
+                self._seen[key] = (text(now, "metadata", "resourceVersion"), faults)
         return self.store.version != before
 
     def _tend(self, key: Key, obj: Object) -> None:

@@ -275,17 +275,21 @@ class Store:
         """Hold a Usage that is being deleted until what uses the resource is gone."""
         key = key_of(usage)
         finalizers = list(items(usage, "metadata", "finalizers"))
-        used_by = "by" in mapping(usage, "spec") and any(
-            self._matches(usage, "by", obj)
-            for obj in self.select(
-                text(usage, "spec", "by", "apiVersion"), text(usage, "spec", "by", "kind"), namespace=key.namespace
-            )
-        )
         if not text(usage, "metadata", "deletionTimestamp"):
             if USAGE_FINALIZER not in finalizers:
                 self.set_finalizers(key, [*finalizers, USAGE_FINALIZER])
-        elif not used_by and USAGE_FINALIZER in finalizers:
+        elif USAGE_FINALIZER in finalizers and not self._is_used(usage):
             self.set_finalizers(key, [f for f in finalizers if f != USAGE_FINALIZER])
+
+    def _is_used(self, usage: Object) -> bool:
+        """Whether what a Usage names as its user exists."""
+        by = mapping(usage, "spec", "by")
+        if not by:
+            return False
+        api_version, kind, namespace = text(by, "apiVersion"), text(by, "kind"), text(usage, "metadata", "namespace")
+        if "resourceRef" in by:
+            return self.find(api_version, kind, namespace, text(by, "resourceRef", "name")) is not None
+        return any(self._matches(usage, "by", obj) for obj in self.select(api_version, kind, namespace=namespace))
 
     def _tend(self, key: Key, live: set[str]) -> None:
         obj = self._objects[key]

@@ -48,7 +48,7 @@ class World:
         self.clock = clock
         self.store = Store(lambda: self.clock)
         self.admission = Admission()
-        self.crossplane = Crossplane(self.store, self.admission, caller)
+        self.crossplane = Crossplane(self.store, self.admission, caller.remembering())
         self.providers = Providers(self.store)
         self.last: dict[Key, Pass] = {}
         """The last pass of every composite."""

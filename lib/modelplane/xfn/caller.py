@@ -9,17 +9,28 @@ from typing import Any
 
 import grpc
 from crossplane.function.proto.v1 import run_function_pb2 as fnv1
+from google.protobuf import struct_pb2
 
 from modelplane.kube.objects import Condition, Object
 from modelplane.xfn import wire
 from modelplane.xfn.runner import Runner
 
-Transport = Callable[[fnv1.RunFunctionRequest], fnv1.RunFunctionResponse]
+Transport = Callable[[bytes], bytes]
+"""Takes an encoded RunFunctionRequest, answers an encoded RunFunctionResponse."""
 
 METHOD = "/apiextensions.fn.proto.v1.FunctionRunnerService/RunFunction"
 MAX_RESPONSE_MB = 4
 """Crossplane's own client refuses a longer response; what a function answers must fit."""
 MAX_REQUEST_MB = 64
+
+CAPABILITIES = (
+    fnv1.CAPABILITY_CAPABILITIES,
+    fnv1.CAPABILITY_REQUIRED_RESOURCES,
+    fnv1.CAPABILITY_CREDENTIALS,
+    fnv1.CAPABILITY_CONDITIONS,
+    fnv1.CAPABILITY_REQUIRED_SCHEMAS,
+)
+"""What Crossplane 2.3 says it can do."""
 
 _WORDS = {
     fnv1.STATUS_CONDITION_TRUE: "True",
@@ -94,6 +105,13 @@ class Caller:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
+        self._encode: Callable[[Object], bytes] = encode
+
+    def remembering(self) -> "Caller":
+        """A caller that encodes an object once, for whoever never changes an object in place."""
+        other = Caller(self._transport)
+        other._encode = Encoded().encode
+        return other
 
     def call(
         self,
@@ -107,36 +125,60 @@ class Caller:
         Raises ConnectionError where the function cannot be reached or answers with an error of the transport.
         """
         observed = observed or {}
-        message = request(xr, observed, required or {})
-        return read(self._transport(message), observed, message.ByteSize())
+        payload = request(xr, observed, required or {}, self._encode)
+        return read(self._transport(payload), observed, len(payload))
+
+
+def encode(obj: Object) -> bytes:
+    """Encode an object; equal objects get equal bytes."""
+    struct = struct_pb2.Struct()
+    wire.fill(struct, obj)
+    return struct.SerializeToString(deterministic=True)
+
+
+class Encoded:
+    """Objects by identity with their encoding, the latest CAPACITY of them."""
+
+    CAPACITY = 200_000
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Object, bytes]] = {}
+
+    def encode(self, obj: Object) -> bytes:
+        """Encode an object that nobody changes."""
+        known = self._known.get(id(obj))
+        if known is not None:
+            return known[1]
+        payload = encode(obj)
+        if len(self._known) >= self.CAPACITY:
+            del self._known[next(iter(self._known))]
+        self._known[id(obj)] = (obj, payload)
+        return payload
 
 
 def request(
-    xr: Object, observed: Mapping[str, Object], required: Mapping[str, Sequence[Object]]
-) -> fnv1.RunFunctionRequest:
+    xr: Object,
+    observed: Mapping[str, Object],
+    required: Mapping[str, Sequence[Object]],
+    encode: Callable[[Object], bytes] = encode,
+) -> bytes:
     """Encode a request."""
-    message = fnv1.RunFunctionRequest()
+    message = wire.Envelope()
     message.meta.tag = "modelplane"
-    message.meta.capabilities.extend(
-        [
-            fnv1.CAPABILITY_CAPABILITIES,
-            fnv1.CAPABILITY_REQUIRED_RESOURCES,
-            fnv1.CAPABILITY_CREDENTIALS,
-            fnv1.CAPABILITY_CONDITIONS,
-        ]
-    )
-    wire.fill(message.observed.composite.resource, xr)
+    message.meta.capabilities.extend(CAPABILITIES)
+    message.observed.composite.resource = encode(xr)
     for key in sorted(observed):
-        wire.fill(message.observed.resources[key].resource, observed[key])
+        message.observed.resources[key].resource = encode(observed[key])
     for name in sorted(required):
         message.required_resources[name].SetInParent()
         for found in required[name]:
-            wire.fill(message.required_resources[name].items.add().resource, found)
-    return message
+            message.required_resources[name].items.add().resource = encode(found)
+    return bytes(message.SerializeToString(deterministic=True))
 
 
-def read(message: fnv1.RunFunctionResponse, observed: Mapping[str, Object], sent: int) -> Answer:
+def read(payload: bytes, observed: Mapping[str, Object], sent: int) -> Answer:
     """Decode a response."""
+    message = fnv1.RunFunctionResponse.FromString(payload)
     desired = {key: wire.from_struct(message.desired.resources[key].resource) for key in message.desired.resources}
     composite: dict[str, Any] = wire.from_struct(message.desired.composite.resource)
     return Answer(
@@ -154,7 +196,7 @@ def read(message: fnv1.RunFunctionResponse, observed: Mapping[str, Object], sent
         ttl=message.meta.ttl.seconds + message.meta.ttl.nanos / 1e9,
         observed=observed,
         sent=sent,
-        received=message.ByteSize(),
+        received=len(payload),
     )
 
 
@@ -170,7 +212,7 @@ def _selector(raw: fnv1.ResourceSelector) -> Selector:
 
 def in_process(runner: Runner) -> Transport:
     """Call a runner of this process."""
-    return runner.run
+    return runner.answer
 
 
 def over_grpc(target: str, *, timeout: float = 60.0) -> tuple[Transport, Callable[[], None]]:
@@ -186,15 +228,11 @@ def over_grpc(target: str, *, timeout: float = 60.0) -> tuple[Transport, Callabl
             ("grpc.max_send_message_length", MAX_REQUEST_MB * mb),
         ],
     )
-    method = channel.unary_unary(
-        METHOD,
-        request_serializer=fnv1.RunFunctionRequest.SerializeToString,
-        response_deserializer=fnv1.RunFunctionResponse.FromString,
-    )
+    method: Any = channel.unary_unary(METHOD)
 
-    def run(message: fnv1.RunFunctionRequest) -> fnv1.RunFunctionResponse:
+    def run(payload: bytes) -> bytes:
         try:
-            return method(message, timeout=timeout, wait_for_ready=True)
+            return bytes(method(payload, timeout=timeout, wait_for_ready=True))
         except grpc.RpcError as error:
             raise ConnectionError(f"function at {target}: {error}") from error
 
