@@ -73,6 +73,11 @@ class Cluster:
     def pods(self) -> str:
         return f"10.{240 + self.number}.0.0/16"
 
+    @property
+    def address(self) -> str:
+        """Address of the load balancer of this cluster's gateway."""
+        return f"10.{240 + self.number}.254.1"
+
     def start_server(self, *flags: str) -> Process:
         """Start the API server; `wait_ready` waits for it."""
         keys = self.keys

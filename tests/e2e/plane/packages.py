@@ -127,7 +127,7 @@ def install_manifests() -> list[Manifest]:
 
 
 def redirects() -> list[Manifest]:
-    """Return what makes Crossplane fetch provider packages from the registry on loopback, as a private mirror's user does.
+    """Return what makes Crossplane fetch provider packages from the registry on loopback, as from a private mirror.
 
     Runtime settings go by the address after rewriting, so those of install.yaml are repeated for the mirror.
     """
@@ -162,6 +162,3 @@ def arguments(runtime_config: str) -> list[str]:
             (container,) = manifest["spec"]["deploymentTemplate"]["spec"]["template"]["spec"]["containers"]
             return list(container["args"])
     raise KeyError(runtime_config)
-
-
-__all__ = ["NAMESPACE"]

