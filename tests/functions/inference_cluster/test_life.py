@@ -4,7 +4,16 @@ from collections.abc import Iterable
 
 import pytest
 from tests.functions.grown import Object
-from tests.functions.inference_cluster.fleet import NAME, SYSTEM, cluster, inference_class, pool, replica
+from tests.functions.inference_cluster.fleet import (
+    CLOUDS,
+    NAME,
+    SOURCES,
+    SYSTEM,
+    cluster,
+    inference_class,
+    pool,
+    replica,
+)
 
 from modelplane.simulate import World
 from modelplane.simulate.store import ProtectedError, key_of
@@ -12,10 +21,16 @@ from modelplane.simulate.store import ProtectedError, key_of
 STACK = "west-serving-stack-8de6f"
 
 
+@pytest.fixture(params=SOURCES)
+def source(request: pytest.FixtureRequest) -> str:
+    found: str = request.param
+    return found
+
+
 @pytest.fixture
-def west(world: World) -> World:
-    """A control plane with one existing cluster that serves."""
-    world.apply([inference_class("Existing"), cluster("Existing")])
+def west(world: World, source: str) -> World:
+    """A control plane with one cluster that serves."""
+    world.apply([inference_class(source), cluster(source)])
     world.settle()
     assert ready(world)
     return world
@@ -47,7 +62,7 @@ def kinds(world: World, *but: str) -> set[str]:
 
 
 def deleted(world: World) -> list[str]:
-    return [deletion.key.kind for deletion in world.deleted]
+    return sorted(deletion.key.kind for deletion in world.deleted)
 
 
 def configs(world: World) -> Iterable[str]:
@@ -79,23 +94,30 @@ def test_nothing_goes_while_the_cluster_does_not_answer(west: World) -> None:
 
 
 @pytest.mark.parametrize("foreground", [False, True])
-def test_it_leaves_nothing_behind(west: World, foreground: bool) -> None:
+def test_it_leaves_nothing_behind(west: World, source: str, foreground: bool) -> None:
     keys = {key_of(obj): key for key, obj in west.composed("ServingStack", STACK, SYSTEM).items()}
     west.delete("InferenceCluster", NAME, foreground=foreground)
     west.settle()
     assert kinds(west, "InferenceClass", "Secret") == set()
     gone = [deletion.key for deletion in west.deleted]
     at = {key: gone.index(identity) for identity, key in keys.items()}
-    for earlier, later in (
+    order = [
         ("gateway", "gateway-service"),
-        ("gateway", "gateway-class"),
-        ("gateway-service", "envoy-gateway"),
-        ("gateway-class", "envoy-gateway"),
-        ("envoy-gateway", "provider-config-helm"),
-        ("cert-manager", "provider-config-helm"),
         ("gateway-service", "provider-config-kubernetes"),
-    ):
+    ]
+    if source == "Existing":
+        order += [
+            ("gateway", "gateway-class"),
+            ("gateway-service", "envoy-gateway"),
+            ("gateway-class", "envoy-gateway"),
+            ("envoy-gateway", "provider-config-helm"),
+            ("cert-manager", "provider-config-helm"),
+        ]
+    for earlier, later in order:
         assert at[earlier] < at[later], f"{later} goes before {earlier}"
+    if source in CLOUDS:
+        made = next(gone.index(key) for key in gone if key.kind == f"{source}Cluster")
+        assert made > max(at.values()), "the cluster goes before its stack"
 
 
 def test_replicas_keep_it(west: World) -> None:
@@ -105,10 +127,10 @@ def test_replicas_keep_it(west: World) -> None:
         west.delete("InferenceCluster", NAME)
 
 
-def test_an_unreachable_cluster_can_be_abandoned(west: World) -> None:
+def test_an_unreachable_cluster_can_be_abandoned(west: World, source: str) -> None:
     west.providers.unreachable |= set(configs(west))
     west.settle()
-    asked = cluster("Existing")
+    asked = cluster(source)
     asked["metadata"]["annotations"] = {"modelplane.ai/teardown": "abandon"}
     west.apply(asked)
     west.settle()
@@ -117,15 +139,15 @@ def test_an_unreachable_cluster_can_be_abandoned(west: World) -> None:
     assert kinds(west, "InferenceClass", "Secret") == set()
 
 
-def test_pools_come_and_go(west: World) -> None:
-    west.apply(cluster("Existing", [pool("Existing"), pool("Existing", "more")]))
+def test_pools_come_and_go(west: World, source: str) -> None:
+    west.apply(cluster(source, [pool(source), pool(source, "more")]))
     west.settle()
     xr = west.get("InferenceCluster", NAME)
     assert xr is not None
     assert [p["name"] for p in xr["status"]["gpuPools"]] == ["h100", "more"]
-    west.apply(cluster("Existing", [pool("Existing", "more")]))
+    west.apply(cluster(source, [pool(source, "more")]))
     west.settle()
     xr = west.get("InferenceCluster", NAME)
     assert xr is not None
     assert [p["name"] for p in xr["status"]["gpuPools"]] == ["more"]
-    assert deleted(west) == []
+    assert deleted(west) == {"Existing": [], "EKS": ["LaunchTemplate", "NodeGroup"], "GKE": ["NodePool"]}[source]
