@@ -17,6 +17,8 @@ UNIFIED, PREFILL_DECODE = "Unified", "PrefillDecode"
 PREFILL, DECODE = "Prefill", "Decode"
 IPC_LOCK = "IPC_LOCK"
 
+PICKER_SUFFIX = "-epp"
+"""Ends the names of a replica's endpoint picker, so that no replica may be named like another's picker."""
 PORT = 8000
 HEALTH_PATH = "/health"
 STARTUP_TIMEOUT_S = 3600
@@ -142,6 +144,8 @@ class _Reader:
 
     def replica(self, xr: Resource) -> Replica:
         rid = names.replica_id(xr.namespace, xr.name)
+        if rid.endswith(PICKER_SUFFIX):
+            self.refuse("metadata.name", xr.name, f"a name that does not end with {PICKER_SUFFIX}")
         mode = text(xr.spec, "serving", "mode") or UNIFIED
         if mode not in (UNIFIED, PREFILL_DECODE):
             self.refuse("spec.serving.mode", mode, f"it must be {UNIFIED} or {PREFILL_DECODE}")

@@ -11,7 +11,7 @@ import json
 
 from modelplane.kube.objects import Object
 from modelplane.labels import POOL, REPLICA, SERVING, WORKLOAD
-from modelplane_functions.model_replica.inputs import PREFILL_DECODE, Replica
+from modelplane_functions.model_replica.inputs import PICKER_SUFFIX, PREFILL_DECODE, Replica
 
 IMAGE = "ghcr.io/llm-d/llm-d-router-endpoint-picker:v0.9.0"
 POOL_GROUP = "inference.networking.k8s.io"
@@ -43,7 +43,7 @@ def needed(replica: Replica) -> bool:
 
 def name(replica: Replica) -> str:
     """Name of the picker's objects."""
-    return f"{replica.rid}-epp"
+    return replica.rid + PICKER_SUFFIX
 
 
 def pool_name(replica: Replica) -> str:

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from modelplane.kube.objects import Resource, integer, objects, text
 from modelplane.xfn import Request, Response
-from modelplane_functions.model_replica import rollout, tenancy
+from modelplane_functions.model_replica import picker, rollout, tenancy
 from modelplane_functions.model_replica.inputs import progress_deadline_s
-from modelplane_functions.model_replica.resources import NAMED, ROUTE, SERVICE, WORKLOAD, Composed, is_up
+from modelplane_functions.model_replica.resources import BUDGET, NAMED, ROUTE, SERVICE, WORKLOAD, Composed, is_up
 
 ACCEPTED, READY, DEGRADED, SMART_ROUTING = "ModelAccepted", "ModelReady", "Degraded", "SmartRouting"
 CONDITIONS = (ACCEPTED, READY, DEGRADED, SMART_ROUTING)
@@ -136,7 +136,12 @@ class _State:
         return "; ".join(parts)
 
     def stalled(self) -> bool:
-        """Whether a workload, or what must come before it, has taken longer than the progress deadline."""
+        """Whether a workload, or what must come before it, has taken longer than the progress deadline.
+
+        A Secret that is missing here would be missing elsewhere, and a replica can serve without its picker.
+        """
+        if self.complete:
+            return False
         deadline = progress_deadline_s(self.req.xr)
         now = self.req.now()
         if any(rollout.progressing_s(self.observed[k], now) > deadline for k in self.keys if k in self.observed):
@@ -145,7 +150,7 @@ class _State:
         if before is None or (before.status, before.reason) != ("False", "ApplyFailed"):
             return False
         since = rollout.seconds(before.since)
-        return since is not None and now - since > deadline and any(not _is_copy(k) for k in self.failed())
+        return since is not None and now - since > deadline and any(_is_vital(k) for k in self.failed())
 
     def failed(self) -> list[str]:
         """Keys of Objects that did not apply."""
@@ -234,6 +239,10 @@ def _failure(state: _State) -> str:
     if len(message) > _MESSAGE_MAX:
         message = message[: _MESSAGE_MAX - 1] + "…"
     return f"Object {resource.name} ({key}) did not apply{more}: {message}"
+
+
+def _is_vital(key: str) -> bool:
+    return not (_is_copy(key) or key.startswith(BUDGET) or key in picker.KEYS)
 
 
 def _is_copy(key: str) -> bool:

@@ -92,6 +92,7 @@ def test_golden(call: Call, shape: str) -> None:
 
 INVALID = {
     "label": (lambda x: x["metadata"]["labels"].pop("modelplane.ai/cluster"), "MissingLabel", "must equal spec"),
+    "name": (lambda x: x["metadata"].update(name="a-epp"), "InvalidSpec", "does not end with -epp"),
     "no engines": (lambda x: x["spec"].update(engines=[]), "InvalidSpec", "at least one engine"),
     "image": (lambda x: _container(x).update(image="a b"), "InvalidSpec", "image"),
     "env": (lambda x: _container(x).update(env=[{"name": "LWS_X", "value": "1"}]), "InvalidSpec", "reserved"),

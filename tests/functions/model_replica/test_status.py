@@ -154,6 +154,19 @@ def test_a_claim_that_never_applies_is_stalled(call: Call) -> None:
     assert "blocked" not in call(xr, seen, required()).status
 
 
+def test_a_picker_that_never_applies_stalls_nothing(call: Call) -> None:
+    xr, observed, _ = grow(call, replica(engine(copies=2), progressDeadlineSeconds=60), required(), report)
+    for condition in xr["status"]["conditions"]:
+        if condition["type"] == "ModelAccepted":
+            condition.update(status="False", reason="ApplyFailed", lastTransitionTime=_ago(700))
+    seen = _unsynced(observed, _ago(700), "no matches for kind InferencePool", "pool")
+    assert "blocked" not in call(xr, seen, required()).status
+    partly = _copies(seen, 1)
+    answer = call(xr, partly, required())
+    assert "blocked" not in answer.status
+    assert answer.conditions["ModelAccepted"].reason == "ApplyFailed"
+
+
 def test_a_cluster_that_is_gone_is_let_go_of(call: Call) -> None:
     xr, observed, before = grow(call, replica(), required(), report)
     first = call(xr, observed, {"cluster": []})
