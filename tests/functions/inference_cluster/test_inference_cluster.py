@@ -24,6 +24,7 @@ from tests.functions.inference_cluster.fleet import (
 from tests.harness import Call, assert_nothing_lost, assert_waiting
 from tests.validate import validate_composed
 
+from modelplane.scheduler import fleet
 from modelplane.xfn.caller import Answer
 
 CONFIG = "cluster-provider-config-kubernetes"
@@ -442,6 +443,9 @@ def test_pools_are_published(call: Call) -> None:
             ],
         }
     ]
+    read = fleet.cluster({"metadata": {"name": NAME}, "status": answer.status})
+    assert read.skipped == ()
+    assert read.pools["h100"].free == {"gpu": ((8, 2), (2, 1)), "efa": ((32, 3),)}
     assert answer.status["gpus"] == "14/32"
     assert answer.status["replicas"] == 2
 

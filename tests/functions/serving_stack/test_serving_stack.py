@@ -417,6 +417,8 @@ def test_only_certificates_are_published(call: Call, data: Mapping[str, str], wo
     xr = stack(gateway={"caSecretRef": {"name": "ca"}})
     _, _, answer = grow(call, xr, {"gateway-ca": [secret(data)]}, report)
     assert "caBundle" not in answer.status["gateway"]
+    assert base64.b64encode(PRIVATE.encode()).decode() not in repr(answer)
+    assert "BEGIN PRIVATE" not in repr(answer)
     assert answer.ready is False
     assert answer.conditions["GatewayReady"].status == "False"
     assert words in answer.conditions["GatewayReady"].message
