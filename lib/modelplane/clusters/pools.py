@@ -34,7 +34,7 @@ class Pools(Generic[PoolT]):
     @property
     def system_keys(self) -> list[str]:
         """Keys of the system pools that the spec asks for."""
-        return [self.key(p.name) for p in self.wanted if not p.gpu]
+        return [self.key(p.name) for p in self.wanted if p.system]
 
     @property
     def system_ready(self) -> bool:

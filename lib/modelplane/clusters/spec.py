@@ -31,6 +31,11 @@ class Pool:
         return self.role == "GPU"
 
     @property
+    def system(self) -> bool:
+        """Whether the pool runs the cluster's own controllers and gateways."""
+        return self.role == "System"
+
+    @property
     def fixed(self) -> bool:
         """Whether the pool never changes its size by itself."""
         return self.minimum == self.maximum
@@ -76,7 +81,7 @@ class ClusterSpec(Generic[PoolT]):
     @property
     def injected(self) -> bool:
         """Whether the system pool is ours rather than the spec's."""
-        return all(p.gpu for p in self.pools)
+        return not any(p.system for p in self.pools)
 
 
 def words(values: Sequence[object]) -> tuple[str, ...]:
