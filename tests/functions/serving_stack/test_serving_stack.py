@@ -32,6 +32,13 @@ RELEASES = {
 }
 OBJECTS = {*GAIE, "gateway-namespace", "gateway-proxy", "gateway-class", "gateway", "gateway-service"}
 GKE_ONLY = {"dra-driver-namespace", "dra-driver-critical-pods-quota"}
+COMBINATIONS = [
+    ("Existing", "Uninstall"),
+    ("Existing", "Abandon"),
+    ("GKE", "Uninstall"),
+    ("GKE", "Orphan"),
+    ("EKS", "Orphan"),
+]
 CONFIGS = {"provider-config-kubernetes", "provider-config-helm"}
 
 
@@ -133,8 +140,7 @@ def test_a_config_that_does_not_exist_is_waited_for(call: Call) -> None:
     assert set(call(stack(), seen).desired) == CONFIGS
 
 
-@pytest.mark.parametrize("platform", ["Existing", "GKE", "EKS"])
-@pytest.mark.parametrize("teardown", ["Uninstall", "Orphan", "Abandon"])
+@pytest.mark.parametrize("platform, teardown", COMBINATIONS)
 def test_hold_matrix(call: Call, platform: str, teardown: str) -> None:
     xr = stack(platform=platform, teardown=teardown, gateway={"caSecretRef": {"name": "ca"}})
     required = {"gateway-ca": [secret({"ca.crt": PEM})]}
@@ -143,8 +149,7 @@ def test_hold_matrix(call: Call, platform: str, teardown: str) -> None:
     assert list(losses(call, xr, observed, required)) == []
 
 
-@pytest.mark.parametrize("platform", ["Existing", "GKE", "EKS"])
-@pytest.mark.parametrize("teardown", ["Uninstall", "Orphan", "Abandon"])
+@pytest.mark.parametrize("platform, teardown", COMBINATIONS)
 def test_everything_composed_is_valid(call: Call, platform: str, teardown: str) -> None:
     identity = {"type": "GoogleApplicationCredentials", "name": "key", "key": "private_key"}
     kubeconfig = {"type": "Kubeconfig", "name": "west", "key": "kubeconfig", "namespace": NAMESPACE}
