@@ -23,8 +23,14 @@ from modelplane.simulate.world import EPOCH, UnsettledError
 @click.option(
     "--replicas", "replicas", multiple=True, metavar="NAME=N", help="Plan with this many replicas of a deployment."
 )
+@click.option("--debug", is_flag=True, help="Print the log of the functions.")
 def plan(
-    paths: tuple[str, ...], output: str, observed: tuple[str, ...], lost: tuple[str, ...], replicas: tuple[str, ...]
+    paths: tuple[str, ...],
+    output: str,
+    observed: tuple[str, ...],
+    lost: tuple[str, ...],
+    replicas: tuple[str, ...],
+    debug: bool,
 ) -> None:
     """Simulate the whole control plane on the manifests under PATH... and print what it would do.
 
@@ -37,6 +43,7 @@ def plan(
 
     Exits with 0 if the plan could be made, whether or not everything has a place, else with 1.
     """
+    fleet.log(debug=debug)
     try:
         found = manifests.read(paths)
         fleet.check(found)

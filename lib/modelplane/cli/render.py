@@ -6,7 +6,7 @@ from typing import Any
 import click
 import yaml
 
-from modelplane.plan import manifests
+from modelplane.plan import fleet, manifests
 from modelplane.plan import render as rendering
 from modelplane.plan.manifests import ManifestError
 
@@ -15,13 +15,15 @@ from modelplane.plan.manifests import ManifestError
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("-o", "--output", type=click.Choice(["yaml"]), default="yaml", show_default=True, help="Format.")
 @click.option("-r", "--include-results", is_flag=True, help="Print the results of each function too.")
-def render(files: tuple[str, ...], output: str, include_results: bool) -> None:
+@click.option("--debug", is_flag=True, help="Print the log of the functions.")
+def render(files: tuple[str, ...], output: str, include_results: bool, debug: bool) -> None:
     """Print what each composite in FILE... composes in one reconcile.
 
     FILE is a YAML file, a folder, or - for standard input. Objects of all files are each other's required resources,
     as they are written: nothing composed by one is seen by another. Functions run in this process; no control plane,
     network or Docker is used. What is printed equals `crossplane composition render` for a single composite.
     """
+    fleet.log(debug=debug)
     failed = False
     first = True
     try:

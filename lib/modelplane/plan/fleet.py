@@ -1,15 +1,24 @@
 """A control plane filled from manifests, ready to run."""
 
+import logging
 from collections.abc import Iterable, Sequence
 
 from modelplane import catalog
-from modelplane.kube.objects import Object, mapping
+from modelplane.kube.objects import Object
 from modelplane.plan.manifests import Manifest, ManifestError
 from modelplane.simulate import Key, RefusedError, World
 from modelplane.simulate.definitions import Definition, load
 from modelplane.simulate.store import group_of, key_of
 from modelplane.xfn.caller import Caller, in_process
 from modelplane.xfn.runner import Runner
+
+
+def log(*, debug: bool) -> None:
+    """Send the functions' log to standard error, or nowhere: what a user must know is in results and conditions."""
+    if debug:
+        logging.basicConfig(level=logging.DEBUG, format="%(levelname)s %(name)s %(message)s")
+    else:
+        logging.getLogger("modelplane").addHandler(logging.NullHandler())
 
 
 def world(clock: float) -> World:
@@ -54,10 +63,3 @@ def is_composite(obj: Object) -> bool:
 def definition(obj: Object) -> Definition | None:
     """Definition of an object's kind, None where it is not ours."""
     return load().get((group_of(str(obj.get("apiVersion", ""))), str(obj.get("kind", ""))))
-
-
-def bare(obj: Object) -> Object:
-    """Drop from an object what only a control plane writes."""
-    meta = {k: v for k, v in mapping(obj, "metadata").items() if k in ("name", "namespace", "labels", "annotations")}
-    spec = {k: v for k, v in mapping(obj, "spec").items() if k != "crossplane"}
-    return {"apiVersion": obj.get("apiVersion"), "kind": obj.get("kind"), "metadata": meta, "spec": spec}

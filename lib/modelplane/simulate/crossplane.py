@@ -48,8 +48,8 @@ class Pass:
     deleted: list[Key] = field(default_factory=list)
     applied: int = 0
     events: list[Result] = field(default_factory=list)
-    looked_at: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Versions of the kinds that its requirements read."""
+    looked_at: dict[Selector, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
+    """What its requirements found: the version of the kind, and the resource versions of the objects."""
     saw: tuple[str, ...] = ()
     """Versions of the composite and of its composed resources, as the function was given them."""
 
@@ -132,7 +132,7 @@ class Crossplane:
         return found
 
     def _call(self, definition: Definition, xr: Object, observed: Mapping[str, Object], done: Pass) -> Answer:
-        static = {name: self.fetch(s, done) for name, s in definition.requirements.items()}
+        static = {name: self._look(s, done) for name, s in definition.requirements.items()}
         required = dict(static)
         last: Mapping[str, Selector] = {}
         for _ in range(CALLS_MAX):
@@ -143,7 +143,7 @@ class Crossplane:
             if answer.fatal or answer.requirements == last:
                 return answer
             last = answer.requirements
-            required = {**static, **{name: self.fetch(s, done) for name, s in sorted(last.items())}}
+            required = {**static, **{name: self._look(s, done) for name, s in sorted(last.items())}}
         raise ReconcileError(f"requirements didn't stabilize after the maximum number of iterations ({CALLS_MAX - 1})")
 
     def is_stale(self, done: Pass) -> bool:
@@ -151,15 +151,25 @@ class Crossplane:
         xr = self.store.get(done.key)
         if xr is None:
             return False
-        if any(self.store.versions.get(kind, 0) != version for kind, version in done.looked_at.items()):
+        if versions(xr, self.observe(xr)) != done.saw:
             return True
-        return versions(xr, self.observe(xr)) != done.saw
+        for selector, (version, found) in done.looked_at.items():
+            if self._kind_version(selector) != version:
+                if _versions(self.fetch(selector)) != found:
+                    return True
+                done.looked_at[selector] = (self._kind_version(selector), found)
+        return False
 
-    def fetch(self, selector: Selector, done: Pass | None = None) -> Sequence[Object]:
+    def _kind_version(self, selector: Selector) -> int:
+        return self.store.versions.get((group_of(selector.api_version), selector.kind), 0)
+
+    def _look(self, selector: Selector, done: Pass) -> Sequence[Object]:
+        found = self.fetch(selector)
+        done.looked_at[selector] = (self._kind_version(selector), _versions(found))
+        return found
+
+    def fetch(self, selector: Selector) -> Sequence[Object]:
         """Objects that answer a requirement."""
-        kind = (group_of(selector.api_version), selector.kind)
-        if done is not None:
-            done.looked_at.setdefault(kind, self.store.versions.get(kind, 0))
         if selector.match_name:
             found = self.store.find(selector.api_version, selector.kind, selector.namespace, selector.match_name)
             return [found] if found is not None else []
@@ -335,7 +345,11 @@ _UNKNOWN_MESSAGE = "A fatal error occurred before the status of this condition c
 
 def versions(xr: Object, observed: Mapping[str, Object]) -> tuple[str, ...]:
     """Resource versions of a composite and of what it composed, sorted by composition key."""
-    return tuple(text(obj, "metadata", "resourceVersion") for obj in (xr, *(observed[k] for k in sorted(observed))))
+    return _versions([xr, *(observed[key] for key in sorted(observed))])
+
+
+def _versions(found: Sequence[Object]) -> tuple[str, ...]:
+    return tuple(text(obj, "metadata", "resourceVersion") for obj in found)
 
 
 def child_name(prefix: str, uid: str, key: str) -> str:
