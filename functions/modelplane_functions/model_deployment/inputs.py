@@ -1,11 +1,11 @@
 """A ModelDeployment and what is known of the fleet, read for scheduling."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from modelplane.kube.objects import Resource, dig, integer, items, mapping, objects, strings, text
+from modelplane.kube.objects import dig, integer, items, mapping, objects, strings, text
 from modelplane.kube.taints import Toleration
 from modelplane.scheduler import fleet as reading
 from modelplane.scheduler.judge import SelectorJudge
@@ -35,6 +35,8 @@ ENDPOINT_KEY = "endpoint-"
 CLUSTERS = "clusters"
 CLUSTER = "cluster-"
 REPLICAS = "replicas"
+LOCAL = "local-"
+FIT = "fit-"
 CACHE = "cache"
 SERVICES = "services"
 
@@ -196,55 +198,76 @@ class Inputs:
     @cached_property
     def fleet(self) -> Fleet:
         """What has arrived of the fleet."""
-        own = {replica.id for replica in self.own}
         clusters: dict[str, Cluster] = {}
         gone = set()
         for name in sorted({replica.cluster for replica in self.own if replica.cluster}):
-            found = self._call.required(CLUSTER + name)
+            found = self._clusters(CLUSTER + name)
             if found is None:
                 continue
-            read = [self._cluster(item) for item in found]
-            if not read:
+            if not found:
                 gone.add(name)
-            clusters.update({c.name: c for c in read if c is not None and c.name == name})
+            clusters.update({c.name: c for c in found if c.name == name})
         matching: frozenset[str] | None = None
-        selected = self._call.required(CLUSTERS)
-        replicas = self._call.required(REPLICAS)
+        selected = self._clusters(CLUSTERS)
         if selected is not None:
-            names = []
-            for item in selected:
-                cluster = self._cluster(item)
-                if cluster is not None:
-                    clusters[cluster.name] = cluster
-                    names.append(cluster.name)
-            matching = frozenset(names)
-        others = []
-        for item in replicas or ():
-            replica, problem = reading.replica(item.raw)
-            if replica.id in own:
-                continue
-            if problem:
-                self.problems.append(f"ModelReplica {replica.namespace}/{replica.name}: {problem}")
-            if replica.cluster:
-                others.append(replica)
+            named = {c.name: c for c in selected if c.name}
+            clusters.update(named)
+            matching = frozenset(named)
         return Fleet(
             clusters=clusters,
-            matching=matching if replicas is not None else None,
+            matching=matching,
             gone=frozenset(gone),
             own=self.own,
-            others=tuple(others),
-            exact=None if replicas is not None else frozenset(),
+            others=self._others(),
+            exact=None if self._call.answered(REPLICAS) else self.local | self.fit,
             cache=self._gate(),
             closed=self.closed,
         )
 
-    def _cluster(self, item: Resource) -> Cluster | None:
-        cluster = reading.cluster(item.raw)
-        if not cluster.name:
-            self.problems.append("an InferenceCluster without a name")
-            return None
-        self.problems.extend(f"InferenceCluster {cluster.name}: {problem}" for problem in cluster.skipped)
-        return cluster
+    @cached_property
+    def local(self) -> frozenset[str]:
+        """Clusters of own replicas whose replicas have arrived."""
+        return self._arrived(LOCAL)
+
+    @cached_property
+    def fit(self) -> frozenset[str]:
+        """Candidate clusters whose replicas have arrived."""
+        return self._arrived(FIT)
+
+    def _arrived(self, prefix: str) -> frozenset[str]:
+        return frozenset(name.removeprefix(prefix) for name in self._call.answers if name.startswith(prefix))
+
+    def answered(self, requirement: str) -> bool:
+        """Whether what was asked for has arrived."""
+        return self._call.answered(requirement)
+
+    def _others(self) -> tuple[Replica, ...]:
+        """Replicas of the fleet that have arrived, but the deployment's own."""
+        names = (
+            [REPLICAS]
+            if self._call.answered(REPLICAS)
+            else [n for n in self._call.answers if n.startswith((LOCAL, FIT))]
+        )
+        own = {replica.id for replica in self.own}
+        others: dict[tuple[str, str], Replica] = {}
+        for name in names:
+            for replica, problem in self._call.views(name, reading.replica) or ():
+                if replica.id in own or replica.id in others:
+                    continue
+                if problem:
+                    self.problems.append(f"ModelReplica {replica.namespace}/{replica.name}: {problem}")
+                if replica.cluster:
+                    others[replica.id] = replica
+        return tuple(others.values())
+
+    def _clusters(self, requirement: str) -> list[Cluster] | None:
+        found = self._call.views(requirement, reading.cluster)
+        for cluster in found or ():
+            name = cluster.name or "without a name"
+            if not cluster.name:
+                self.problems.append("an InferenceCluster without a name")
+            self.problems.extend(f"InferenceCluster {name}: {problem}" for problem in cluster.skipped)
+        return found
 
     def _gate(self) -> CacheGate | None:
         cache = self.cache
@@ -255,19 +278,6 @@ class Inputs:
         if not cache.found:
             return CacheGate(message=f"ModelCache {cache.name} does not exist in namespace {self.namespace}")
         return CacheGate(cache.ready, cache.artifact, f"ModelCache {cache.name} is not Ready there yet")
-
-    @property
-    def missing(self) -> Sequence[str]:
-        """What a pass asked for that has not arrived."""
-        return [
-            name
-            for name in sorted(
-                {CLUSTER + r.cluster for r in self.own if r.cluster}
-                | {CLUSTERS, REPLICAS}
-                | ({CACHE} if self.cache else set())
-            )
-            if not self._call.answered(name)
-        ]
 
 
 def _count(value: object, *path: str, default: int) -> int:

@@ -20,8 +20,9 @@ NAMES_MAX = 5
 class Report:
     """Counts that conditions and status agree on."""
 
-    def __init__(self, inputs: Inputs, decided: Schedule) -> None:
+    def __init__(self, inputs: Inputs, decided: Schedule, waiting: Sequence[str]) -> None:
         self.inputs = inputs
+        self.waiting = waiting
         self.decided = decided
         self.live: list[Own] = [own for own in decided.own if own.fate is not Fate.DROP]
         self.desired = inputs.deployment.replicas
@@ -39,9 +40,14 @@ class Report:
         return [o.replica.name for o in self.live if o.why is why and (fate is None or o.fate is fate)]
 
 
-def report(req: Request, rsp: Response, inputs: Inputs, decided: Schedule, composed: Composed) -> None:
-    """Write status, conditions, events, readiness and the time of the next call."""
-    counts = Report(inputs, decided)
+def report(
+    req: Request, rsp: Response, inputs: Inputs, decided: Schedule, composed: Composed, waiting: Sequence[str]
+) -> None:
+    """Write status, conditions, events, readiness and the time of the next call.
+
+    `waiting` names what was asked for and has not arrived.
+    """
+    counts = Report(inputs, decided, waiting)
     _fields(req, rsp, counts)
     _cache(rsp, inputs)
     scheduled = _scheduled(req, rsp, counts)
@@ -55,11 +61,9 @@ def report(req: Request, rsp: Response, inputs: Inputs, decided: Schedule, compo
     if composed.created:
         clusters = sorted({placement.place.cluster for placement in decided.placed})
         rsp.event(f"placed {_count(len(composed.created), 'replica')} on {', '.join(clusters)}")
-    rsp.ready = scheduled and not inputs.missing and counts.scheduled == counts.desired <= counts.serving
-    waiting = (
-        composed.withdrawing or composed.created or inputs.missing or any(o.fate is Fate.LEAVE for o in counts.live)
-    )
-    rsp.ttl = TTL_WAITING if waiting else TTL_REST
+    rsp.ready = scheduled and not waiting and counts.scheduled == counts.desired <= counts.serving
+    soon = composed.withdrawing or composed.created or waiting or any(o.fate is Fate.LEAVE for o in counts.live)
+    rsp.ttl = TTL_WAITING if soon else TTL_REST
 
 
 def _fields(req: Request, rsp: Response, counts: Report) -> None:
@@ -114,7 +118,7 @@ def _cache(rsp: Response, inputs: Inputs) -> None:
 def _scheduled(req: Request, rsp: Response, counts: Report) -> bool:
     """Set ReplicasScheduled; answers whether it is True."""
     status, reason, message = _scheduled_words(counts)
-    if not status and reason == "Scheduling" and counts.inputs.missing and "ReplicasScheduled" in req.xr.conditions:
+    if not status and reason == "Scheduling" and counts.waiting and "ReplicasScheduled" in req.xr.conditions:
         rsp.keep_condition("ReplicasScheduled")
         return False
     problem = not status and reason != "Scheduling"
@@ -132,7 +136,7 @@ def _scheduled_words(counts: Report) -> tuple[bool, str, str]:
         return True, "ScaledToZero", "spec.replicas is 0"
     if decided.missing:
         if fleet.matching is None:
-            return False, "Scheduling", f"{tally}; waiting for {', '.join(counts.inputs.missing)}"
+            return False, "Scheduling", f"{tally}; waiting for {', '.join(counts.waiting)}"
         if not fleet.matching:
             selector = ", ".join(f"{k}={v}" for k, v in sorted(counts.inputs.selector.items()))
             wanted = f"no InferenceCluster has the labels {selector}" if selector else "there is no InferenceCluster"

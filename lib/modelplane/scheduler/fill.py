@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from modelplane.scheduler.candidates import Candidates
 from modelplane.scheduler.ledger import Ledger
 from modelplane.scheduler.places import Placer
@@ -9,21 +11,40 @@ from modelplane.scheduler.replacement import replacements, slots
 from modelplane.scheduler.types import Deployment, Fate, Fleet, Own, Placement, Rejection
 
 
-def fill(
-    deployment: Deployment, fleet: Fleet, own: tuple[Own, ...], placer: Placer, ledger: Ledger
-) -> tuple[tuple[Placement, ...], int, tuple[str, ...], tuple[Rejection, ...]]:
-    """Place replicas one by one, each at the best place left.
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """New placements, how many slots found none, leaving replicas without a replacement, and why.
 
-    Answers the placements, how many found no place, the names of leaving replicas without a replacement, and why
-    clusters were refused where anything found no place.
+    `wanted` places were looked for; `ranking` is the clusters that had a place left, the best first, in a trial.
     """
+
+    placed: tuple[Placement, ...] = ()
+    missing: int = 0
+    unreplaced: tuple[str, ...] = ()
+    rejections: tuple[Rejection, ...] = ()
+    wanted: int = 0
+    ranking: tuple[str, ...] = ()
+
+
+def fill(
+    deployment: Deployment,
+    fleet: Fleet,
+    own: tuple[Own, ...],
+    placer: Placer,
+    ledger: Ledger,
+    *,
+    trial: bool = False,
+) -> Filled:
+    """Place replicas one by one, each at the best place left."""
     replaced = replacements(own)
-    leaving = [o.replica.name for o in own if o.fate is Fate.LEAVE and o.replica.name not in replaced]
+    leaving = tuple(o.replica.name for o in own if o.fate is Fate.LEAVE and o.replica.name not in replaced)
     missing = max(0, deployment.replicas - slots(own))
     wanted = [*leaving, *[""] * missing]
-    if not wanted or fleet.matching is None or fleet.closed is not None:
-        return (), missing, tuple(leaving), ()
-    candidates = Candidates(deployment, fleet, placer, ledger, own)
+    if not wanted or fleet.closed is not None:
+        return Filled((), missing, leaving)
+    if fleet.matching is None:
+        return Filled((), missing, leaving, wanted=len(wanted))
+    candidates = Candidates(deployment, fleet, placer, ledger, own, trial=trial)
     used = _used_indices(deployment, fleet, own)
     placements: list[Placement] = []
     for name in wanted:
@@ -38,8 +59,14 @@ def fill(
     done = {placement.replaces for placement in placements if placement.replaces}
     left = missing - sum(not placement.replaces for placement in placements)
     unreplaced = tuple(name for name in leaving if name not in done)
-    rejections = candidates.rejections if left or unreplaced else ()
-    return tuple(placements), left, unreplaced, rejections
+    return Filled(
+        tuple(placements),
+        left,
+        unreplaced,
+        candidates.rejections if left or unreplaced else (),
+        len(wanted),
+        tuple(place.cluster for place in candidates.ranked()) if trial else (),
+    )
 
 
 def _used_indices(deployment: Deployment, fleet: Fleet, own: tuple[Own, ...]) -> dict[str, set[int]]:

@@ -18,11 +18,16 @@ Charges = dict[str, Counter[Vector]]
 class Ledger:
     """Devices in use by cluster and pool.
 
-    A copy shares what it has not changed, so that a step of the day can try things out cheaply.
+    Clusters whose replicas are not known (`exact` names those that are; None means all) start from what they last
+    published as free, which is a hint. A copy shares what it has not changed, so that a step of the day can try things
+    out cheaply.
     """
 
-    def __init__(self, clusters: Mapping[str, Cluster], replicas: Iterable[Replica] = ()) -> None:
+    def __init__(
+        self, clusters: Mapping[str, Cluster], replicas: Iterable[Replica] = (), exact: frozenset[str] | None = None
+    ) -> None:
         self._clusters = clusters
+        self._exact = exact
         self._charges: dict[str, Charges] = {}
         self._packings: dict[tuple[str, str], Packing] = {}
         self._shared: set[str] = set()
@@ -31,7 +36,7 @@ class Ledger:
 
     def copy(self) -> Ledger:
         """A ledger that can be changed without changing this one."""
-        twin = Ledger(self._clusters)
+        twin = Ledger(self._clusters, exact=self._exact)
         twin._charges = dict(self._charges)
         twin._packings = dict(self._packings)
         twin._shared = set(self._charges)
@@ -39,12 +44,14 @@ class Ledger:
         return twin
 
     def charge(self, replica: Replica) -> None:
-        """Charge a replica."""
-        self._apply(replica.cluster, self.units(replica), 1)
+        """Charge a replica, where replicas are counted at all."""
+        if self.is_exact(replica.cluster):
+            self._apply(replica.cluster, self.units(replica), 1)
 
     def release(self, replica: Replica) -> None:
         """Take a replica's charge back."""
-        self._apply(replica.cluster, self.units(replica), -1)
+        if self.is_exact(replica.cluster):
+            self._apply(replica.cluster, self.units(replica), -1)
 
     def charge_place(self, place: Place) -> None:
         """Charge a replica that is to be created."""
@@ -68,9 +75,17 @@ class Ledger:
         """What is used and free in a pool."""
         found = self._packings.get((cluster, pool.name))
         if found is None:
-            found = pack(pool.shape.capacity, pool.nodes, self._charges.get(cluster, {}).get(pool.name, {}))
+            charges: Mapping[Vector, int] = self._charges.get(cluster, {}).get(pool.name, {})
+            if self.is_exact(cluster):
+                found = pack(pool.shape.capacity, pool.nodes, charges)
+            else:
+                found = published(pool, charges)
             self._packings[cluster, pool.name] = found
         return found
+
+    def is_exact(self, cluster: str) -> bool:
+        """Whether every replica on a cluster is counted."""
+        return self._exact is None or cluster in self._exact
 
     def _apply(self, cluster: str, units: Iterable[tuple[str, Vector, int]], sign: int) -> None:
         for pool, usage, pods in units:
@@ -84,6 +99,26 @@ class Ledger:
             if counts[usage] <= 0:
                 del counts[usage]
             self._packings.pop((cluster, pool), None)
+
+
+def published(pool: Pool, charges: Mapping[Vector, int]) -> Packing:
+    """What a pool last published as free, less what was charged since; all of it where it publishes nothing.
+
+    Free units are published entry by entry; the fullest nodes of one are taken to be the fullest of all.
+    """
+    capacity = pool.shape.capacity
+    if pool.free is None:
+        return pack(capacity, pool.nodes, charges)
+    columns: list[list[int]] = []
+    for name in pool.shape.positions:
+        column = [free for free, count in pool.free.get(name, ()) for _ in range(min(count, pool.nodes))]
+        columns.append((sorted(column, reverse=True) + [0] * pool.nodes)[: pool.nodes])
+    nodes = Counter(tuple(map(min, free, capacity)) for free in zip(*columns, strict=True))
+    unopened = nodes.pop(capacity, 0)
+    found = Packing(capacity, tuple(sorted(nodes.items())), unopened)
+    for usage, pods in charges.items():
+        found = found.add(usage, pods) or Packing(capacity, (), 0, pods)
+    return found
 
 
 def vector(charge: Charge, shape: Shape) -> Vector:

@@ -6,7 +6,7 @@ is placed elsewhere, if there is a place. Without one it stays as it is.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from modelplane.scheduler.candidates import Candidates
 from modelplane.scheduler.ledger import Ledger
@@ -26,16 +26,37 @@ def mark_replaced(deployment: Deployment, own: tuple[Own, ...]) -> tuple[Own, ..
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Rolled:
+    """What became of outdated replicas, and why others wait.
+
+    `sought` and `unmet` count places that were looked for and not found; `look` names clusters whose replicas must be
+    known first.
+    """
+
+    own: tuple[Own, ...]
+    notes: tuple[Note, ...] = ()
+    sought: int = 0
+    unmet: int = 0
+    look: frozenset[str] = frozenset()
+
+
 def roll_out(
-    deployment: Deployment, fleet: Fleet, own: tuple[Own, ...], placer: Placer, ledger: Ledger
-) -> tuple[tuple[Own, ...], tuple[Note, ...]]:
-    """Update as many outdated replicas as the strategy allows, and say why others have to wait."""
+    deployment: Deployment,
+    fleet: Fleet,
+    own: tuple[Own, ...],
+    placer: Placer,
+    ledger: Ledger,
+    *,
+    trial: bool = False,
+) -> Rolled:
+    """Update as many outdated replicas as the strategy allows."""
     outdated = [o for o in own if _is_outdated(deployment, o)]
     if not outdated:
-        return own, ()
+        return Rolled(own)
     names = tuple(o.replica.name for o in outdated)
     if deployment.strategy.paused:
-        return own, (Note("Paused", "spec.strategy.paused is true", names),)
+        return Rolled(own, (Note("Paused", "spec.strategy.paused is true", names),))
     stalled = sorted(
         o.replica.name
         for o in own
@@ -43,11 +64,10 @@ def roll_out(
     )
     if stalled:
         message = f"the update stopped: {', '.join(stalled)} did not become ready within progressDeadlineSeconds"
-        return own, (Note("DeadlineExceeded", message, names),)
-    if fleet.closed is not None or fleet.matching is None:
-        message = fleet.closed.message if fleet.closed else "the clusters are not known yet"
-        return own, (Note(fleet.closed.reason if fleet.closed else "Scheduling", message, names),)
-    return _Rollout(deployment, fleet, own, placer, ledger).run(outdated)
+        return Rolled(own, (Note("DeadlineExceeded", message, names),))
+    if fleet.closed is not None:
+        return Rolled(own, (Note(fleet.closed.reason, fleet.closed.message, names),))
+    return _Rollout(deployment, fleet, own, placer, ledger, trial=trial).run(outdated)
 
 
 def _is_outdated(deployment: Deployment, o: Own) -> bool:
@@ -58,17 +78,28 @@ class _Rollout:
     """One pass of an update."""
 
     def __init__(
-        self, deployment: Deployment, fleet: Fleet, own: tuple[Own, ...], placer: Placer, ledger: Ledger
+        self,
+        deployment: Deployment,
+        fleet: Fleet,
+        own: tuple[Own, ...],
+        placer: Placer,
+        ledger: Ledger,
+        *,
+        trial: bool,
     ) -> None:
         self._deployment = deployment
         self._fleet = fleet
         self._own = own
         self._placer = placer
         self._ledger = ledger
+        self._trial = trial
         self._changed: dict[str, Own] = {}
         self._blocked: list[Note] = []
+        self._sought = 0
+        self._unmet = 0
+        self._unknown: set[str] = set()
 
-    def run(self, outdated: list[Own]) -> tuple[tuple[Own, ...], tuple[Note, ...]]:
+    def run(self, outdated: list[Own]) -> Rolled:
         order = sorted(
             outdated, key=lambda o: (o.replica.serving, not o.replica.created, o.replica.created, o.replica.name)
         )
@@ -76,7 +107,8 @@ class _Rollout:
             self._recreate(order)
         else:
             self._roll(order)
-        return tuple(self._changed.get(o.replica.name, o) for o in self._own), tuple(self._blocked)
+        own = tuple(self._changed.get(o.replica.name, o) for o in self._own)
+        return Rolled(own, tuple(self._blocked), self._sought, self._unmet, frozenset(self._unknown))
 
     def _recreate(self, order: list[Own]) -> None:
         before = self._ledger
@@ -106,11 +138,8 @@ class _Rollout:
 
     def _surge(self, o: Own) -> bool:
         """Let a replica leave for a replacement that has a place now."""
-        candidates = self._candidates()
-        place = candidates.best()
-        if place is None:
+        if not self._take_elsewhere():
             return False
-        candidates.take(place)
         self._changed[o.replica.name] = replace(
             o, fate=Fate.LEAVE, why=Why.OUTDATED, message="it leaves once its replacement serves"
         )
@@ -123,13 +152,11 @@ class _Rollout:
             self._ledger.release(replica)
         place = self._in_place(o)
         if isinstance(place, Place):
-            self._ledger.charge_place(place)
+            if self._ledger.is_exact(replica.cluster):
+                self._ledger.charge_place(place)
             self._changed[replica.name] = replace(o, fate=Fate.UPDATE, why=Why.OUTDATED, place=place)
             return True
-        candidates = self._candidates()
-        elsewhere = candidates.best()
-        if elsewhere is not None:
-            candidates.take(elsewhere)
+        if replica.cluster not in self._unknown and self._take_elsewhere():
             message = f"its new revision does not fit on {replica.cluster}"
             self._changed[replica.name] = replace(o, fate=Fate.DROP, why=Why.OUTDATED, message=message)
             return True
@@ -139,17 +166,46 @@ class _Rollout:
         return False
 
     def _in_place(self, o: Own) -> Place | str:
-        cluster = self._fleet.clusters.get(o.replica.cluster)
+        replica = o.replica
+        cluster = self._fleet.clusters.get(replica.cluster)
         if cluster is None or not cluster.ready:
-            return f"cluster {o.replica.cluster} is not ready"
-        if not self._fleet.is_exact(cluster.name):
-            return f"what runs on cluster {cluster.name} is not known yet"
+            return f"cluster {replica.cluster} is not ready"
         rejection = self._placer.hard_gate(cluster)
         if rejection is not None:
             return rejection.message
-        found = self._placer.place(cluster, self._ledger, staying=frozenset(o.replica.pools))
-        return found if isinstance(found, Place) else found.message
+        staying = frozenset(replica.pools)
+        if self._fleet.is_exact(cluster.name):
+            found = self._placer.place(cluster, self._ledger, staying=staying)
+            return found if isinstance(found, Place) else found.message
+        alone = self._placer.place(cluster, Ledger(self._fleet.clusters), staying=staying)
+        if isinstance(alone, Place) and not self._grows(replica, alone):
+            return alone
+        self._unknown.add(cluster.name)
+        return f"what runs on cluster {cluster.name} is not known yet"
 
-    def _candidates(self) -> Candidates:
+    def _grows(self, replica: Replica, place: Place) -> bool:
+        """Whether a place needs any device that the replica does not hold already."""
+        held = Ledger(self._fleet.clusters).units(replica)
+        for pool, usage, pods in place.units:
+            for at, (name, old, count) in enumerate(held):
+                if name == pool and count >= pods and all(new <= had for new, had in zip(usage, old, strict=True)):
+                    del held[at]
+                    break
+            else:
+                return True
+        return False
+
+    def _take_elsewhere(self) -> bool:
+        """Take the best place of the fleet, if there is one and it is known."""
+        self._sought += 1
+        if self._fleet.matching is None:
+            self._unmet += 1
+            return False
         own = [self._changed.get(o.replica.name, o) for o in self._own]
-        return Candidates(self._deployment, self._fleet, self._placer, self._ledger, own)
+        candidates = Candidates(self._deployment, self._fleet, self._placer, self._ledger, own, trial=self._trial)
+        place = candidates.best()
+        if place is None:
+            self._unmet += 1
+            return False
+        candidates.take(place)
+        return True

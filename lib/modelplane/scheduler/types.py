@@ -390,8 +390,10 @@ class Note:
 class Schedule:
     """What a deployment should have.
 
-    `own`: every observed replica and its fate. `placed`: new ones. `missing`: slots without a place. `rejections`: for
-    each cluster that was looked at for a slot that stayed empty. `rollout`: why an update does not go on.
+    `own`: every observed replica and its fate. `placed`: new ones. `missing`: slots without a place. `unreplaced`:
+    names of leaving replicas without a replacement. `rejections`: for each cluster that was looked at for a slot that
+    stayed empty. `rollout`: why an update does not go on. `sought` places were asked for, and `unmet` of them were not
+    found; `look` names clusters whose replicas must be known before an update can go on.
     """
 
     own: tuple[Own, ...] = ()
@@ -400,3 +402,6 @@ class Schedule:
     unreplaced: tuple[str, ...] = ()
     rejections: tuple[Rejection, ...] = ()
     rollout: tuple[Note, ...] = ()
+    sought: int = 0
+    unmet: int = 0
+    look: frozenset[str] = frozenset()

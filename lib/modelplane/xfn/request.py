@@ -109,3 +109,8 @@ class Request:
     def answered(self, requirement: str) -> bool:
         """Whether Crossplane has looked for a requirement."""
         return requirement in self.envelope.required_resources
+
+    @cached_property
+    def answers(self) -> Sequence[str]:
+        """Names of the requirements that Crossplane has looked for, sorted."""
+        return sorted(self.envelope.required_resources)

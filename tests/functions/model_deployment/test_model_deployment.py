@@ -159,7 +159,10 @@ def test_settings_follow_in_place(call: Call) -> None:
 
 def test_nothing_is_lost_when_an_input_is(call: Call) -> None:
     xr, seen, _ = live(call, deployment(2), cluster())
-    assert list(losses(call, xr, seen, required(cluster(), own=("west",)))) == []
+    assert list(losses(call, xr, seen, {"cluster-west": [cluster()]})) == []
+    more = {**xr, "spec": {**xr["spec"], "replicas": 3}}
+    known = {"cluster-west": [cluster()], "clusters": [cluster()], "fit-west": []}
+    assert list(losses(call, more, seen, known)) == []
 
 
 def test_no_cluster_is_left(call: Call) -> None:
