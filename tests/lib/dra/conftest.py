@@ -9,7 +9,8 @@ import pytest
 from modelplane.dra import selector
 from modelplane.dra.device import Device
 
-VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "vectors" / "dra-cel.json").read_text())
+FOLDER = Path(__file__).parent / "vectors"
+VECTORS: dict[str, Any] = json.loads((FOLDER / "dra-cel.json").read_text())
 
 
 def read_device() -> Device:
@@ -22,6 +23,7 @@ class Judge:
     def __init__(self) -> None:
         self.device = read_device()
         self.cases: list[dict[str, str]] = VECTORS["cases"]
+        self.generated: list[dict[str, Any]] = json.loads((FOLDER / "dra-generated.json").read_text())["cases"]
 
     def verdict(self, text: str, budget: selector.Budget | None = None) -> tuple[str, str]:
         budget = budget or selector.Budget(total=10**9)

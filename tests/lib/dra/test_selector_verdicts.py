@@ -53,6 +53,16 @@ def test_vectors(judge: Any) -> None:
     assert endless == 3
 
 
+def test_generated_vectors(judge: Any) -> None:
+    wrong = []
+    for case in judge.generated:
+        found, message = judge.verdict(case["expr"])
+        cost = selector.compile(case["expr"]).worst_cost if "cost" in case and found == case["want"] else None
+        if (found, cost) != (case["want"], case.get("cost")):
+            wrong.append((case, found, cost, message))
+    assert not wrong
+
+
 A = 'device.attributes["gpu.nvidia.com"]'
 C = 'device.capacity["gpu.nvidia.com"]'
 
