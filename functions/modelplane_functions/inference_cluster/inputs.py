@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from modelplane.kube.objects import Resource, dig, items, mapping, objects, text
-from modelplane.labels import TEARDOWN, VERSION
+from modelplane.labels import CLUSTER, TEARDOWN, VERSION
 from modelplane.names import child as child_name
 from modelplane.xfn import Request, Response
 from modelplane_functions.inference_cluster.sources import SOURCES, Source
@@ -16,8 +16,6 @@ CLASS_PREFIX = "class-"
 
 STACK = "serving-stack"
 ABANDON = "Abandon"
-
-_CLUSTER_LABEL = "modelplane.ai/cluster"
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ def read(req: Request) -> Cluster | Invalid:
 
 def require(rsp: Response, cluster: Cluster) -> list[str]:
     """Ask for classes, replicas and caches; answers the names of the requirements."""
-    rsp.require(REPLICAS, VERSION, "ModelReplica", match_labels={_CLUSTER_LABEL: cluster.name})
+    rsp.require(REPLICAS, VERSION, "ModelReplica", match_labels={CLUSTER: cluster.name})
     rsp.require(CACHES, VERSION, "ModelCache")
     for name in cluster.classes:
         rsp.require(CLASS_PREFIX + name, VERSION, "InferenceClass", match_name=name)
