@@ -1,5 +1,6 @@
 """A replica's life: created in order, steady, keeping what runs when an input goes or the spec turns bad."""
 
+import copy
 import os
 import re
 from pathlib import Path
@@ -265,3 +266,46 @@ def test_pod_security_is_the_clusters(call: Call) -> None:
     labels = fleet.manifest(answer, "namespace")["metadata"]["labels"]
     assert labels["pod-security.kubernetes.io/enforce"] == "privileged"
     assert fleet.container(answer)["securityContext"]["capabilities"] == {"add": ["IPC_LOCK"], "drop": ["ALL"]}
+
+
+def _paths(value: object, path: tuple = ()) -> list[tuple]:
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path] + [deeper for key, child in children for deeper in _paths(child, (*path, key))]
+
+
+FULL = fleet.disaggregated(
+    engine("prefill", member(count=8), phase="Prefill"),
+    engine("decode", member("Leader"), member("Worker", worker={"nodes": 2}), phase="Decode"),
+    modelCacheRef={"name": "c", "artifact": "a", "claimName": "c-1"},
+)
+FULL["spec"]["engines"][0]["members"][0]["template"] = {
+    "metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}},
+    "spec": {
+        "imagePullSecrets": [{"name": "registry"}],
+        "containers": [
+            {
+                **fleet.CONTAINER,
+                "command": ["serve"],
+                "env": [fleet.secret_env("A", "s", "k"), {"name": "B", "value": "1"}],
+                "resources": {"requests": {"cpu": "1"}, "limits": {"memory": "8Gi"}},
+                "sharedMemory": "1Gi",
+            }
+        ],
+    },
+}
+
+
+def test_a_spec_of_any_shape_loses_nothing(call: Call) -> None:
+    xr, observed, _ = grow(call, FULL, required(), report)
+    for path in _paths(xr["spec"]):
+        for garbage in (None, 7, {"x": {}}):
+            broken = copy.deepcopy(xr)
+            target = broken
+            for key in ("spec", *path)[:-1]:
+                target = target[key]
+            target[("spec", *path)[-1]] = garbage
+            answer = call(broken, observed, required())
+            assert "internal error" not in answer.fatal, (path, garbage)
+            # What the spec no longer names may go; what serves must not, unless its engine is gone.
+            kept = {"namespace", "network-policy", "service", "route"} & set(answer.lost)
+            assert not kept, (path, garbage)
