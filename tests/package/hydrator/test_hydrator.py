@@ -105,6 +105,7 @@ def test_a_broken_connection_goes_on_where_it_stopped(hub: HubServer, volume: Pa
     assert code == 0, said
     assert_complete(volume)
     asked = [h.get("Range") for p, h in hub.requests if p.endswith("00001-of-00002.safetensors")]
+    assert len(asked) == 2
     assert asked[0] is None
     assert asked[1] is not None
     assert 0 < int(asked[1].removeprefix("bytes=").rstrip("-")) <= 5_000_000
