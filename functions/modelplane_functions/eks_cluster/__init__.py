@@ -50,9 +50,8 @@ def _live_subnets(req: Request) -> list[tuple[int, str]]:
     found = []
     for key, resource in req.observed.items():
         prefix, _, index = key.rpartition("-")
-        cidr = resource.text("spec", "forProvider", "cidrBlock")
-        if prefix == "subnet" and index.isdigit() and cidr:
-            found.append((int(index), cidr))
+        if prefix == "subnet" and index.isdigit():
+            found.append((int(index), resource.text("spec", "forProvider", "cidrBlock")))
     return sorted(found)
 
 
