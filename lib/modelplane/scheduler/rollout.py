@@ -98,6 +98,7 @@ class _Rollout:
         self._sought = 0
         self._unmet = 0
         self._unknown: set[str] = set()
+        self._waiting: set[str] = set()
 
     def run(self, outdated: list[Own]) -> Rolled:
         order = sorted(
@@ -156,7 +157,7 @@ class _Rollout:
                 self._ledger.charge_place(place)
             self._changed[replica.name] = replace(o, fate=Fate.UPDATE, why=Why.OUTDATED, place=place)
             return True
-        if replica.cluster not in self._unknown and self._take_elsewhere():
+        if replica.cluster not in self._waiting and self._take_elsewhere():
             message = f"its new revision does not fit on {replica.cluster}"
             self._changed[replica.name] = replace(o, fate=Fate.DROP, why=Why.OUTDATED, message=message)
             return True
@@ -168,7 +169,10 @@ class _Rollout:
     def _in_place(self, o: Own) -> Place | str:
         replica = o.replica
         cluster = self._fleet.clusters.get(replica.cluster)
-        if cluster is None or not cluster.ready:
+        if cluster is None:
+            self._waiting.add(replica.cluster)
+            return f"cluster {replica.cluster} is not known yet"
+        if not cluster.ready:
             return f"cluster {replica.cluster} is not ready"
         rejection = self._placer.hard_gate(cluster)
         if rejection is not None:
@@ -181,6 +185,7 @@ class _Rollout:
         if isinstance(alone, Place) and not self._grows(replica, alone):
             return alone
         self._unknown.add(cluster.name)
+        self._waiting.add(cluster.name)
         return f"what runs on cluster {cluster.name} is not known yet"
 
     def _grows(self, replica: Replica, place: Place) -> bool:

@@ -44,10 +44,10 @@ def published() -> dict[str, Any]:
 
 def test_the_table_is_what_the_definition_publishes() -> None:
     spec = published()["properties"]["spec"]["properties"]["template"]["properties"]["spec"]["properties"]
-    assert DEFAULTS == {
+    assert {
         "engines": _defaults(spec["engines"]),
         "mode": spec["serving"]["properties"]["mode"]["default"],
-    }
+    } == DEFAULTS
 
 
 def _defaults(node: dict[str, Any]) -> Any:
