@@ -204,6 +204,7 @@ def _assumed(world: World) -> tuple[str, ...]:
     return tuple(
         f"Secret {namespace}/{name}, for {who}"
         for (namespace, name), who in sorted(world.providers.missing_secrets.items())
+        if world.store.get(Key("", "Secret", namespace, name)) is None
     )
 
 

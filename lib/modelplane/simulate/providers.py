@@ -36,24 +36,48 @@ class Providers:
         self.broken: set[Key] = set()
         self.missing_secrets: dict[tuple[str, str], str] = {}
         """Secrets that were asked for and are not there, with who asked for them first."""
-        self._seen: dict[Key, tuple[str, tuple[bool, bool]]] = {}
+        self._seen: dict[Key, tuple[object, ...]] = {}
+        self._used: set[Key] = set()
 
     def tend(self) -> bool:
         """Run every controller once; answers whether anything changed."""
         before = self.store.version
+        self._used = {self._config_key(user) for user in self._users()}
         for obj in list(self.store):
             key = key_of(obj)
             if (key.group, key.kind) in load() or key in self.frozen:
                 continue
-            faults = (self._config_of(obj) in self.unreachable, key in self.broken)
-            mark = (text(obj, "metadata", "resourceVersion"), faults)
+            mark = self._mark(obj)
             if self._seen.get(key) == mark and not text(obj, "metadata", "deletionTimestamp"):
                 continue
             self._tend(key, obj)
             now = self.store.get(key)
             if now is not None:
-                self._seen[key] = (text(now, "metadata", "resourceVersion"), faults)
+                self._seen[key] = self._mark(now)
         return self.store.version != before
+
+    def _users(self) -> list[Object]:
+        return [
+            *self.store.select(KUBERNETES_GROUP + "/v1", "Object"),
+            *self.store.select(HELM_GROUP + "/v1", "Release"),
+        ]
+
+    def _mark(self, obj: Object) -> tuple[object, ...]:
+        """What a controller's work on an object depends on."""
+        config = self._config_key(obj)
+        sources = [mapping(r, "patchesFrom") for r in objects(obj, "spec", "references")]
+        found = [
+            self.store.find(text(s, "apiVersion"), text(s, "kind"), text(s, "namespace"), text(s, "name"))
+            for s in sources
+        ]
+        return (
+            text(obj, "metadata", "resourceVersion"),
+            config.name in self.unreachable,
+            self.store.get(config) is not None,
+            key_of(obj) in self._used,
+            key_of(obj) in self.broken,
+            tuple(text(f, "metadata", "resourceVersion") for f in found),
+        )
 
     def _tend(self, key: Key, obj: Object) -> None:
         if key.kind in _CONFIGS and key.group.endswith(".m.crossplane.io"):
@@ -181,19 +205,28 @@ class Providers:
             self._condition(obj, "Ready", str(ready), "Available" if ready else "Unavailable"),
         ]
         self.store.set_status(key, {"atProvider": dict(clouds.report(obj)), "conditions": conditions})
+        self._publish(key, obj)
+
+    def _publish(self, key: Key, obj: Object) -> None:
+        """Write the connection Secret that a managed resource asks for."""
+        name = text(obj, "spec", "writeConnectionSecretToRef", "name")
+        if not name:
+            return
+        owner = {"apiVersion": text(obj, "apiVersion"), "kind": key.kind, "name": key.name, "controller": True}
+        owner["uid"] = text(obj, "metadata", "uid")
+        meta: Object = {"name": name, "namespace": key.namespace, "ownerReferences": [owner]}
+        known = self.store.get(Key("", "Secret", key.namespace, name))
+        if known is None:
+            secret: Object = {"apiVersion": "v1", "kind": "Secret", "type": "connection.crossplane.io/v1alpha1"}
+            self.store.put({**secret, "metadata": meta, "data": {"kubeconfig": STAND_IN, "private_key": STAND_IN}})
 
     def _config(self, key: Key, obj: Object) -> None:
         secret = mapping(obj, "spec", "credentials", "secretRef")
         name = (text(secret, "namespace"), text(secret, "name"))
         if name[1] and self.store.get(Key("", "Secret", *name)) is None:
             self.missing_secrets.setdefault(name, str(key))
-        used = any(
-            self._config_key(user) == key
-            for group, kind in (("Object", KUBERNETES_GROUP), ("Release", HELM_GROUP))
-            for user in self.store.select(f"{kind}/v1", group)
-        )
         finalizers = [f for f in items(obj, "metadata", "finalizers") if f != IN_USE_FINALIZER]
-        if used:
+        if key in self._used:
             finalizers.append(IN_USE_FINALIZER)
         self.store.set_finalizers(key, finalizers)
 
