@@ -53,7 +53,7 @@ def compose(req: Request, rsp: Response) -> None:
     status.say_resolved(rsp, req.xr.namespace, entries, endpoints)
     status.say_truncated(rsp, req.xr, planned)
     rsp.ready = status.say_routing(rsp, gateway, routed=routed, standing=standing, plan=planned, endpoints=endpoints)
-    if not rsp.ready or any(not e.healthy for e in endpoints):
+    if not rsp.ready or any(e.draining or not e.healthy for e in endpoints):
         rsp.ttl = TTL_WAITING
 
 

@@ -26,6 +26,8 @@ class Entry:
         return f"spec.endpoints[{self.index}] ({labels})"
 
 
+DRAINED = "it is being drained"
+
 UNMATCHED = Entry(-1, {}, 1, 0)
 """Stands for endpoints in the route that no element selects any more."""
 
@@ -35,7 +37,8 @@ class Endpoint:
     """One ModelEndpoint and, within the fleet, its replica.
 
     `backend` names its Service, empty until there is one. `withdrawn` says why it must leave the route; `unhealthy` why
-    it should take no traffic while another can; `served` is whether it ever did.
+    it should take no traffic while another can; `served` is whether it ever did; `draining` whether it is asked to
+    leave.
     """
 
     name: str
@@ -48,6 +51,7 @@ class Endpoint:
     withdrawn: str
     unhealthy: str
     served: bool
+    draining: bool = False
 
     @property
     def matched(self) -> bool:
@@ -75,11 +79,30 @@ def select(req: Request, wanted: Sequence[Entry]) -> list[Endpoint]:
     """Read the endpoints that the entries match, each once, under the first entry that matches it."""
     found: dict[str, Endpoint] = {}
     for entry in wanted:
-        replicas = {r.name: r for r in req.required(replicas_key(entry)) or ()}
-        for resource in req.required(endpoints_key(entry)) or ():
-            if resource.name not in found and resource.namespace == req.xr.namespace:
-                found[resource.name] = read(resource, replicas.get(resource.name), entry)
+        replicas = {r.name: r for r in req.required(replicas_key(entry)) or () if r.namespace == req.xr.namespace}
+        own = {
+            resource.name: read(resource, replicas.get(resource.name), entry)
+            for resource in req.required(endpoints_key(entry)) or ()
+            if resource.name not in found and resource.namespace == req.xr.namespace
+        }
+        found.update(_hand_over(own, replicas))
     return sorted(found.values(), key=lambda e: (e.entry.index, e.name))
+
+
+def _hand_over(own: Mapping[str, Endpoint], replicas: Mapping[str, Resource]) -> dict[str, Endpoint]:
+    """Keep what drains in the route until what replaces it has arrived.
+
+    A replacement serves before its predecessor is drained, but its endpoint comes into being at the same moment: for as
+    long as that takes, and nothing else under the same selector is healthy, the predecessor goes on.
+    """
+    healthy = any(e.healthy for e in own.values())
+    arriving = any(
+        serving(replica) and not _withdrawn(replica, None) and (name not in own or not own[name].withdrawn)
+        for name, replica in replicas.items()
+    )
+    if healthy or not arriving:
+        return dict(own)
+    return {name: replace(e, withdrawn="") if e.draining and not e.unhealthy else e for name, e in own.items()}
 
 
 def endpoints_key(entry: Entry) -> str:
@@ -116,6 +139,7 @@ def read(resource: Resource, replica: Resource | None, entry: Entry) -> Endpoint
         withdrawn=_withdrawn(resource, replica),
         unhealthy="",
         served=resource.ready if replica is None else served(replica),
+        draining=_withdrawn(resource, replica) == DRAINED,
     )
     if invalid:
         return replace(endpoint, unhealthy=invalid)
@@ -148,10 +172,10 @@ def served(replica: Resource) -> bool:
 def _withdrawn(resource: Resource, replica: Resource | None) -> str:
     if resource.spec.get("paused") is True:
         return "spec.paused is true"
-    if DRAINING in resource.annotations or (replica is not None and DRAINING in replica.annotations):
-        return "it is being drained"
     if resource.deleting or (replica is not None and replica.deleting):
         return "it is being deleted"
+    if DRAINING in resource.annotations or (replica is not None and DRAINING in replica.annotations):
+        return DRAINED
     return ""
 
 

@@ -446,3 +446,40 @@ def test_nothing_lost_whatever_goes_missing(call: Call) -> None:
     xr, observed, answer = grow(call, service(), required, lambda key, desired: parent)
     assert answer.ready is True
     assert list(losses(call, xr, observed, required)) == []
+
+
+DRAIN = {"modelplane.ai/draining": "true"}
+
+
+def test_what_drains_goes_on_until_its_replacement_has_an_endpoint(call: Call) -> None:
+    old = [endpoint("old"), replica("old", annotations=DRAIN)]
+    fresh = endpoint("new")
+    fresh["status"] = {}
+    for endpoints in ([old[0]], [old[0], fresh]):
+        answer = call(service(), required=looked_up(endpoints, [old[1], replica("new")]))
+        assert refs(answer) == {"old": 1}
+        assert listed(answer)["old"] == 1
+        assert answer.ttl == 15
+    arrived = call(service(), required=looked_up([old[0], endpoint("new")], [old[1], replica("new")]))
+    assert refs(arrived) == {"new": 1}
+    assert "old" not in listed(arrived)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replica("new", serving=False),
+        replica("new", annotations=DRAIN),
+        replica("new", deletionTimestamp="2026-01-01T00:00:00Z"),
+    ],
+)
+def test_what_drains_without_a_replacement_leaves(call: Call, other: Any) -> None:
+    answer = call(service(), required=looked_up([endpoint("old")], [replica("old", annotations=DRAIN), other]))
+    assert refs(answer) == {}
+
+
+def test_a_drained_model_is_not_replaced_by_another_one(call: Call) -> None:
+    xr = service(entry(weight=9), entry("other"))
+    other = {"endpoints-1": [endpoint("other")], "replicas-1": [replica("other")]}
+    drained = looked_up([endpoint("old")], [replica("old", annotations=DRAIN), replica("new")], **other)
+    assert refs(call(xr, required=drained)) == {"old": 9, "other": 1}
