@@ -86,12 +86,10 @@ def withheld(settled: Settled) -> Iterator[tuple[str, dict[str, Object], dict[st
         bare = {k: v for k, v in found["metadata"].items() if k in ("name", "namespace", "uid")}
         for what, garbled in (
             ("empty", {}),
-            ("without spec and status", head),
             ("of wrong types", {**head, "spec": "x", "status": ["y"]}),
             ("without status", {**head, "spec": found.get("spec")}),
             ("with a status of wrong types", {**found, "status": dict.fromkeys(status, 7)}),
             ("with an empty report", {**found, "status": {**status, "atProvider": {}}}),
-            ("with a report of wrong types", {**found, "status": {**status, "atProvider": dict.fromkeys("ab", 7)}}),
             ("with parameters of wrong types", {**found, "spec": _wrong(found.get("spec"))}),
             ("without labels and annotations", {**found, "metadata": bare}),
             ("not ready", {**found, "status": {**status, "conditions": conditions(ready=False)}}),
@@ -149,6 +147,12 @@ def drift(settled: Settled, answers: Withheld) -> list[str]:
         if other:
             found.append(f"{what}: changes {', '.join(other)}")
     return found
+
+
+def restored(call: Call, settled: Settled) -> Mapping[str, Object]:
+    """What is desired once the composite has another uid."""
+    xr = {**settled.xr, "metadata": {**settled.xr["metadata"], "uid": "another"}}
+    return call(xr, settled.observed, settled.required).desired
 
 
 def claims(answers: Withheld, *needless: str) -> list[str]:

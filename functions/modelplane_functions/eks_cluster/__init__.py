@@ -18,7 +18,7 @@ def compose(req: Request, rsp: Response) -> None:
         return
     desk = Desk(req, rsp, spec)
     try:
-        layout = subnets.plan(spec, req.observed, req.xr.status)
+        layout = subnets.plan(spec, req.observed)
     except subnets.NetworkingError as error:
         refuse(desk, Refusal("InvalidNetworking", str(error)))
         return

@@ -1,12 +1,10 @@
 """Which zone and which address range each subnet has. Once made, a subnet never changes either."""
 
 import ipaddress
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from modelplane.clusters.spec import words
-from modelplane.kube.objects import Resource, items
+from modelplane.kube.objects import Resource
 from modelplane_functions.eks_cluster.inputs import Spec
 
 _LETTERS = {"ap-northeast-1": "acd", "ca-central-1": "abd", "us-west-1": ""}
@@ -77,14 +75,10 @@ def _check(spec: Spec) -> None:
             raise NetworkingError(f"networking.zones[{index}] repeats {zone}")
 
 
-def _live_zone(index: int, observed: Mapping[str, Resource], published: Sequence[str]) -> str:
+def _live_zone(index: int, observed: Mapping[str, Resource]) -> str:
     """Zone of the pair of subnets at an index, empty where neither exists."""
     found = [observed[key] for key in (f"subnet-{index}", f"private-subnet-{index}") if key in observed]
-    for subnet in found:
-        zone = subnet.text("spec", "forProvider", "availabilityZone")
-        if zone:
-            return zone
-    return published[index] if found and index < len(published) else ""
+    return next(filter(None, (subnet.text("spec", "forProvider", "availabilityZone") for subnet in found)), "")
 
 
 def _live_private(index: int, observed: Mapping[str, Resource]) -> ipaddress.IPv4Network | None:
@@ -95,16 +89,15 @@ def _live_private(index: int, observed: Mapping[str, Resource]) -> ipaddress.IPv
         return None
 
 
-def plan(spec: Spec, observed: Mapping[str, Resource], status: Mapping[str, Any]) -> list[Subnet]:
-    """Lay out the subnets; `status` is the composite's own, as published last.
+def plan(spec: Spec, observed: Mapping[str, Resource]) -> list[Subnet]:
+    """Lay out the subnets.
 
     Raises NetworkingError with a message for the user.
     """
     live: dict[int, str] = {}
     live_private: dict[int, ipaddress.IPv4Network] = {}
-    published = words(items(status, "zones"))
     for index in range(len(spec.subnet_cidrs)):
-        zone, private = _live_zone(index, observed, published), _live_private(index, observed)
+        zone, private = _live_zone(index, observed), _live_private(index, observed)
         if zone:
             live[index] = zone
         if private is not None:

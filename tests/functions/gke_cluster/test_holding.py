@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.functions.clusters import Settled, Withheld, claims, drift, losses, settle, withhold
+from tests.functions.clusters import Settled, Withheld, claims, drift, losses, restored, settle, withhold
 from tests.functions.gke_cluster.fleet import config, gke, pool, system
 from tests.harness import Call, assert_nothing_lost
 
@@ -32,6 +32,11 @@ def test_nothing_else_changes(settled: Settled, answers: Withheld) -> None:
 
 def test_readiness_is_not_claimed(answers: Withheld) -> None:
     assert claims(answers, "nodepool-gpu", "nodepool-fixed", "gcp-provider-config") == []
+
+
+def test_a_restored_composite_keeps_its_names(call: Call, settled: Settled) -> None:
+    """A backup gives it another uid, of which the names that are unique in the project are made."""
+    assert restored(call, settled) == settled.answer.desired
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
