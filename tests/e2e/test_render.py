@@ -1,0 +1,92 @@
+"""`modelplane render` and `plan` against `crossplane composition render`: same functions, Crossplane's own engine."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.e2e import tools
+from tests.harness import served
+
+from modelplane.kube.objects import Object, mapping, objects
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+FILES = sorted(p for p in EXAMPLES.glob("*/*.yaml") if p.parent.name != "getting-started")
+FOLDERS = {
+    yaml.safe_load((folder / "definition.yaml").read_text())["spec"]["names"]["kind"]: folder
+    for folder in sorted((ROOT / "apis").iterdir())
+}
+
+
+@pytest.fixture(scope="module")
+def functions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A functions.yaml for a process of this test's own."""
+    folder = tmp_path_factory.mktemp("render")
+    with served(folder / "log") as (target, _):
+        file = folder / "functions.yaml"
+        file.write_text((EXAMPLES / "functions.yaml").read_text().replace("127.0.0.1:9443", target))
+        yield file
+
+
+def documents(text: str) -> list[Object]:
+    return [d for d in yaml.safe_load_all(text) if d]
+
+
+def written(file: Path, found: list[Object]) -> Path:
+    file.write_text("\n---\n".join(json.dumps(obj) for obj in found))
+    return file
+
+
+def crossplane(functions: Path, composite: Path, kind: str, *options: str) -> list[Object]:
+    command = [tools.path("crossplane-cli"), "composition", "render", f"--crossplane-binary={tools.path('crossplane')}"]
+    command += ["--timeout=60s", "--xrd", FOLDERS[kind] / "definition.yaml", *options]
+    command += [composite, FOLDERS[kind] / "composition.yaml", functions]
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return documents(done.stdout)
+
+
+def modelplane(*arguments: str) -> list[Object]:
+    command = [str(Path(sys.executable).with_name("modelplane")), *arguments]
+    return documents(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: f"{f.parent.name}/{f.name}")
+def test_render_prints_what_crossplane_prints(functions: Path, file: Path) -> None:
+    kind = documents(file.read_text())[0]["kind"]
+    assert modelplane("render", str(file)) == crossplane(functions, file, kind)
+
+
+def test_a_plan_is_where_crossplane_would_stay(functions: Path, tmp_path: Path) -> None:
+    """Rendered again from its own result, every composite composes and says what the plan says."""
+    found = modelplane("plan", "-o", "yaml", str(EXAMPLES / "getting-started"))
+    composites = [obj for obj in found if obj["kind"] in FOLDERS]
+    required = written(tmp_path / "required.yaml", composites)
+    for xr in composites:
+        children = [obj for obj in found if _owned(obj, xr)]
+        options = ["-e", str(required)]
+        if children:
+            options += ["-o", str(written(tmp_path / "observed.yaml", children))]
+        again, *composed = crossplane(functions, written(tmp_path / "xr.yaml", [xr]), xr["kind"], *options)
+        label = f"{xr['kind']} {xr['metadata']['name']}"
+        assert _names(composed) == _names(children), label
+        assert _said(again) == _said(xr), label
+
+
+def _owned(obj: Object, xr: Object) -> bool:
+    return any(ref["uid"] == xr["metadata"]["uid"] for ref in objects(obj, "metadata", "ownerReferences"))
+
+
+def _names(found: list[Object]) -> set[tuple[str, str]]:
+    return {(obj["kind"], obj["metadata"]["name"]) for obj in found}
+
+
+def _said(xr: Object) -> tuple[Any, Any]:
+    fields = ("type", "status", "reason", "message")
+    conditions = {tuple(c.get(f) for f in fields) for c in objects(xr, "status", "conditions")}
+    return conditions, {k: v for k, v in mapping(xr, "status").items() if k != "conditions"}
