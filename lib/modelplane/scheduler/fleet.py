@@ -83,7 +83,7 @@ def cluster(raw: Mapping[str, Any]) -> Cluster:
     return Cluster(
         name=text(raw, "metadata", "name"),
         labels=strings(raw, "metadata", "labels"),
-        ready=_condition(raw, "Ready"),
+        ready=_conditions({}, mapping(raw, "status"))[0],
         deleting=bool(text(raw, "metadata", "deletionTimestamp")),
         gateway=text(raw, "status", "gateway", "address"),
         privileged=text(raw, "spec", "podSecurity") == "privileged",
@@ -137,25 +137,14 @@ def _free(raw: Any) -> dict[str, tuple[tuple[int, int], ...]] | None:
     return found
 
 
-def _condition(raw: Mapping[str, Any], name: str) -> bool:
-    return any(
-        text(entry, "type") == name and text(entry, "status") == "True"
-        for entry in objects(raw, "status", "conditions")
-    )
-
-
 def replica(raw: Mapping[str, Any], key: str = "") -> tuple[Replica, str]:
     """Read a ModelReplica and say what of it cannot be read; `key` is its composition key where it is one's own."""
-    metadata = mapping(raw, "metadata")
-    labels = mapping(metadata, "labels")
-    annotations = mapping(metadata, "annotations")
-    spec = mapping(raw, "spec")
-    status = mapping(raw, "status")
-    ready = _condition(raw, "Ready")
-    serving, served = dig(status, "serving"), dig(status, "served")
+    metadata, spec, status = mapping(raw, "metadata"), mapping(raw, "spec"), mapping(raw, "status")
+    labels, annotations = mapping(metadata, "labels"), mapping(metadata, "annotations")
+    ready, synced = _conditions(metadata, status)
+    serving, served = status.get("serving"), status.get("served")
     deleting = bool(text(metadata, "deletionTimestamp"))
-    served = served if isinstance(served, bool) else (serving if isinstance(serving, bool) else ready)
-    serves = (serving if isinstance(serving, bool) else ready) and not deleting
+    serves = serving if isinstance(serving, bool) else ready
     charges, problem = _charges(spec)
     name = text(spec, "clusterName")
     index = text(labels, REPLICA_INDEX)
@@ -173,9 +162,9 @@ def replica(raw: Mapping[str, Any], key: str = "") -> tuple[Replica, str]:
         priority=integer(spec, "priority") or 0,
         created=text(metadata, "creationTimestamp"),
         charges=charges,
-        serving=serves,
-        served=served,
-        synced=_synced(raw),
+        serving=serves and not deleting,
+        served=served if isinstance(served, bool) else serves,
+        synced=synced,
         deleting=deleting,
         draining=DRAINING in annotations,
         replaces=text(annotations, REPLACES),
@@ -186,22 +175,30 @@ def replica(raw: Mapping[str, Any], key: str = "") -> tuple[Replica, str]:
     return found, problem
 
 
-def _synced(raw: Mapping[str, Any]) -> bool:
-    """Whether what it says of itself is about its present spec and was applied; False only where it says otherwise."""
-    generation = integer(raw, "metadata", "generation") or 0
-    for entry in objects(raw, "status", "conditions"):
-        if text(entry, "type") in ("Ready", "Synced"):
-            about = integer(entry, "observedGeneration")
-            if about is not None and about < generation:
-                return False
-            if text(entry, "type") == "Synced" and text(entry, "status") == "False":
-                return False
-    return True
+def _conditions(metadata: Mapping[str, Any], status: Mapping[str, Any]) -> tuple[bool, bool]:
+    """Whether it is Ready, and whether what it says of itself is about its present spec and was applied.
+
+    The latter is False only where a condition says otherwise.
+    """
+    ready, synced = False, True
+    generation = integer(metadata, "generation") or 0
+    for entry in objects(status, "conditions"):
+        name = entry.get("type")
+        if name not in ("Ready", "Synced"):
+            continue
+        about = integer(entry, "observedGeneration")
+        if about is not None and about < generation:
+            synced = False
+        if name == "Ready":
+            ready = entry.get("status") == "True"
+        elif entry.get("status") == "False":
+            synced = False
+    return ready, synced
 
 
 def _controller(metadata: Mapping[str, Any]) -> str:
     for owner in objects(metadata, "ownerReferences"):
-        if dig(owner, "controller") is True:
+        if owner.get("controller") is True:
             return text(owner, "uid")
     return ""
 
@@ -209,37 +206,50 @@ def _controller(metadata: Mapping[str, Any]) -> str:
 def _charges(spec: Mapping[str, Any]) -> tuple[tuple[Charge, ...], str]:
     found: list[Charge] = []
     problem = ""
-    engines = dig(spec, "engines")
+    engines = spec.get("engines")
     if engines is not None and not isinstance(engines, (list, tuple)):
         return (), "spec.engines is not a list"
     for at, engine in enumerate(engines or ()):
-        copies = integer(engine, "copies")
-        members = dig(engine, "members")
-        if not isinstance(members, (list, tuple)) or (copies is None and dig(engine, "copies") is not None):
+        members = engine.get("members") if isinstance(engine, Mapping) else None
+        copies = _number(engine, "copies") if isinstance(engine, Mapping) else None
+        if not isinstance(members, (list, tuple)) or copies is None:
             problem = f"spec.engines[{at}] cannot be read"
             continue
         for number, member in enumerate(members):
-            path = f"spec.engines[{at}].members[{number}]"
-            role = text(member, "role") or STANDALONE
-            pool = text(member, "nodePoolName")
-            if role not in _ROLES:
-                problem = f"{path}.role: {role[:40]!r} is not one of {', '.join(_ROLES)}"
-                continue
-            if not pool:
-                problem = f"{path}.nodePoolName is not a name"
-                continue
-            pods = (integer(member, "worker", "nodes") or 1) if role == WORKER else 1
-            usage = dig(member, "deviceUsage")
-            units = None
-            if isinstance(usage, Mapping):
-                units = tuple(sorted((k, n) for k, v in usage.items() if (n := integer(v)) is not None and n > 0))
-            requests = tuple(
-                (
-                    text(request, "deviceClassName"),
-                    max(0, count if (count := integer(request, "count")) is not None else 1),
-                )
-                for request in objects(member, "deviceRequests")
-            )
-            if units or requests:
-                found.append(Charge(pool, max(0, pods) * max(0, copies if copies is not None else 1), units, requests))
+            charge, wrong = _charge(member, copies)
+            if charge is not None:
+                found.append(charge)
+            if wrong:
+                problem = f"spec.engines[{at}].members[{number}]{wrong}"
     return tuple(found), problem
+
+
+def _charge(member: Any, copies: int) -> tuple[Charge | None, str]:
+    if not isinstance(member, Mapping):
+        return None, " is not an object"
+    role = member.get("role") or STANDALONE
+    if role not in _ROLES:
+        return None, f".role: {str(role)[:40]!r} is not one of {', '.join(_ROLES)}"
+    pool = member.get("nodePoolName")
+    if not pool or not isinstance(pool, str):
+        return None, ".nodePoolName is not a name"
+    pods = (_number(mapping(member, "worker"), "nodes") or 1) if role == WORKER else 1
+    usage = member.get("deviceUsage")
+    units = None
+    if isinstance(usage, Mapping):
+        units = tuple(sorted((str(k), n) for k in usage if (n := _number(usage, k)) is not None and n > 0))
+    requests = tuple(
+        (text(request, "deviceClassName"), max(0, _number(request, "count") or 0))
+        for request in objects(member, "deviceRequests")
+    )
+    if not units and not requests:
+        return None, ""
+    return Charge(pool, max(0, pods) * max(0, copies), units, requests), ""
+
+
+def _number(raw: Mapping[str, Any], field: str) -> int | None:
+    """A whole number, 1 where it is absent, None where it is anything else."""
+    value = raw.get(field)
+    if value is None:
+        return 1
+    return integer(raw, field) if type(value) is not int else value

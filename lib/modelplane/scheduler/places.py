@@ -1,18 +1,17 @@
-"""Fitting a replica to a cluster: a pool for every member of every engine, by an exact search over pools."""
+"""Fitting a replica to a cluster: a pool for every member of every engine, by an exact search over what is free."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from modelplane.dra.device import Device
-from modelplane.kube.taints import Taint, untolerated
+from modelplane.kube.taints import NO_EXECUTE, Taint, untolerated
 from modelplane.labels import POOL_REMOVED
 from modelplane.scheduler.ledger import Ledger
-from modelplane.scheduler.match import EFA, Fit, Judge, Matcher, Misfit
+from modelplane.scheduler.match import Judge
+from modelplane.scheduler.menus import Menu, Menus, Option, total
 from modelplane.scheduler.packing import Packing
-from modelplane.scheduler.ranking import common_currency, levels
 from modelplane.scheduler.types import (
     Cluster,
     Deployment,
@@ -31,28 +30,14 @@ SEARCH_LIMIT = 10_000
 _CLOSENESS = {reason: at for at, reason in enumerate(Reason)}
 
 
-@dataclass(frozen=True, slots=True)
-class _Option:
-    """Pools for the members of one engine."""
-
-    pools: tuple[Pool, ...]
-    fits: tuple[Fit, ...]
-    unused: Fraction
-    shares: tuple[Fraction, ...]
-
-    @property
-    def matched(self) -> tuple[Device | None, ...]:
-        return tuple(device for fit in self.fits for device in fit.matched)
-
-
 class Placer:
     """Places replicas of one deployment."""
 
     def __init__(self, deployment: Deployment, fleet: Fleet, judge: Judge) -> None:
         self._deployment = deployment
         self._fleet = fleet
-        self._matcher = Matcher(judge)
-        self._static: dict[tuple[object, ...], tuple[Fraction, tuple[Fraction, ...]]] = {}
+        self._menus = Menus(deployment.workload, judge)
+        self._places: dict[tuple[Option, tuple[str, ...]], EnginePlace] = {}
 
     def gate(self, cluster: Cluster) -> Rejection | None:
         """Refuse a cluster as a whole, before any device is looked at."""
@@ -97,22 +82,18 @@ class Placer:
             message = "; ".join(cluster.skipped) or "it publishes no pools"
             return Rejection(cluster.name, Reason.NO_POOLS, message=message)
         usable: list[Pool] = []
-        rejections: list[tuple[int, Rejection]] = []
+        rejections: list[Rejection] = []
         for pool in cluster.pools.values():
             rejection = self._refuse_pool(cluster, pool, refused, staying)
             if rejection is None:
                 usable.append(pool)
             else:
-                rejections.append((0, rejection))
-        packings = {pool.name: ledger.packing(cluster.name, pool) for pool in usable}
-        choices: list[list[_Option]] = []
-        for engine in self._deployment.workload.engines:
-            options, misfits = self._options(engine, usable, cluster.name)
-            if not options:
-                matching = self._would_match(engine, cluster, rejections)
-                return _closest(matching or misfits or rejections, cluster.name)
-            choices.append(self._sorted(options, packings, staying))
-        return self._search(cluster, choices, packings)
+                rejections.append(rejection)
+        menus = self._menus.of(usable)
+        for engine, menu in zip(self._deployment.workload.engines, menus, strict=True):
+            if not menu.options:
+                return self._refuse(cluster, usable, engine, menu, rejections)
+        return _Search(self._deployment.workload.engines, cluster.name, usable, menus, ledger, staying).run(self)
 
     def _refuse_pool(
         self, cluster: Cluster, pool: Pool, refused: frozenset[tuple[str, str]], staying: frozenset[str]
@@ -122,9 +103,7 @@ class Placer:
             return Rejection(cluster.name, Reason.STALLED, pool.name, message)
         if pool.name in staying:
             return None
-        taints = [t for t in pool.taints if t.key == POOL_REMOVED] or untolerated(
-            self._deployment.tolerations, pool.taints
-        )
+        taints = _untolerated(self._deployment, pool.taints) if pool.taints else []
         if taints:
             message = f"pool {pool.name}: taint {taints[0]} is not tolerated"
             return Rejection(cluster.name, Reason.POOL_TAINTED, pool.name, message)
@@ -132,225 +111,161 @@ class Placer:
             return Rejection(cluster.name, Reason.POOL_NOT_READY, pool.name, f"pool {pool.name} is not ready")
         return None
 
-    def _would_match(
-        self, engine: Engine, cluster: Cluster, rejections: Sequence[tuple[int, Rejection]]
-    ) -> list[tuple[int, Rejection]]:
-        """The refusals of pools whose devices would do."""
-        found = []
-        for missing, rejection in rejections:
-            pool = cluster.pools[rejection.pool]
-            if all(isinstance(self._matcher.fit(member, pool.shape), Fit) for member in engine.members):
-                found.append((missing, rejection))
-        return found
+    def _refuse(
+        self, cluster: Cluster, usable: Sequence[Pool], engine: Engine, menu: Menu, rejections: Sequence[Rejection]
+    ) -> Rejection:
+        """The refusal that came closest to a place; of equals the one with the fewest requests unmet, then the first.
 
-    def _options(
-        self, engine: Engine, pools: Sequence[Pool], cluster: str
-    ) -> tuple[list[_Option], list[tuple[int, Rejection]]]:
-        options: list[_Option] = []
-        misfits: list[tuple[int, Rejection]] = []
-        for combination in _combinations(engine, pools):
-            fits: list[Fit] = []
-            for member, pool in zip(engine.members, combination, strict=True):
-                fit = self._matcher.fit(member, pool.shape, fabric=engine.gang and pool.fabric == EFA)
-                if isinstance(fit, Misfit):
-                    message = f"pool {pool.name}: {fit.message}"
-                    misfits.append((fit.missing, Rejection(cluster, fit.reason, pool.name, message)))
-                    break
-                fits.append(fit)
-            else:
-                if any(fit.requests for fit in fits):
-                    unused, shares = self._shares(engine, combination, fits)
-                    options.append(_Option(combination, tuple(fits), unused, shares))
-                else:
-                    message = f"pool {combination[0].name}: no request of engine {engine.name} claims a DRA device"
-                    rejection = Rejection(cluster, Reason.NOTHING_CLAIMED, combination[0].name, message)
-                    misfits.append((0, rejection))
-        return options, misfits
+        A pool that is refused although its devices would do is closer than any whose devices do not.
+        """
+        would = [(0, r) for r in rejections if self._menus.matches(engine, cluster.pools[r.pool])]
+        if not would:
+            for refusal in menu.refusals:
+                pool = usable[refusal.pool].name
+                found = Rejection(cluster.name, refusal.reason, pool, f"pool {pool}: {refusal.message}")
+                would.append((refusal.missing, found))
+        would = would or [(0, r) for r in rejections]
+        return min(would, key=lambda item: (-_CLOSENESS[item[1].reason], item[0]))[1]
 
-    def _shares(
-        self, engine: Engine, pools: Sequence[Pool], fits: Sequence[Fit]
-    ) -> tuple[Fraction, tuple[Fraction, ...]]:
-        """Mean share of a node that a claiming pod leaves unused, and shares of nodes each member takes in all."""
-        key = (engine, *(pool.shape for pool in pools), *(pool.fabric for pool in pools))
-        found = self._static.get(key)
+    def engine_place(self, engine: Engine, option: Option, pools: Sequence[Pool]) -> EnginePlace:
+        """An option with the names of its pools."""
+        key = (option, tuple(pools[at].name for at in option.pools))
+        found = self._places.get(key)
         if found is None:
-            left, claiming, shares = Fraction(0), 0, []
-            for member, pool, fit in zip(engine.members, pools, fits, strict=True):
-                whole = sum(pool.shape.capacity)
-                share = Fraction(sum(fit.usage), whole) if whole else Fraction(0)
-                pods = member.pods * engine.copies
-                shares.append(share * pods)
-                if fit.requests:
-                    left += (1 - share) * pods
-                    claiming += pods
-            found = self._static[key] = (left / claiming if claiming else Fraction(0), tuple(shares))
+            members = []
+            for member, at, fit in zip(engine.members, option.pools, option.fits, strict=True):
+                positions = pools[at].shape.positions.items()
+                usage = tuple((name, fit.usage[unit]) for name, unit in positions if fit.usage[unit])
+                members.append(MemberPlace(member.role, pools[at].name, fit.requests, usage))
+            found = self._places[key] = EnginePlace(engine.name, tuple(members))
         return found
-
-    def _sorted(self, options: list[_Option], packings: dict[str, Packing], staying: frozenset[str]) -> list[_Option]:
-        """Options by preference: where it runs, smallest devices, least unused, cheapest, emptiest, first."""
-        if len(options) == 1:
-            return options
-        ranks = levels(option.matched for option in options)
-        costs = [_taken(option) for option in options]
-        comparable = common_currency(costs)
-
-        def key(at: int) -> tuple[object, ...]:
-            option, cost = options[at], costs[at]
-            return (
-                bool(staying) and not {pool.name for pool in option.pools} <= staying,
-                ranks[option.matched],
-                option.unused,
-                cost[1] if comparable and cost else 0,
-                max(_pressure(pool, packings[pool.name]) for pool in option.pools),
-                at,
-            )
-
-        return [options[at] for at in sorted(range(len(options)), key=key)]  # type: ignore[arg-type]
-
-    def _search(
-        self, cluster: Cluster, choices: list[list[_Option]], packings: dict[str, Packing]
-    ) -> Place | Rejection:
-        engines = self._deployment.workload.engines
-        order = sorted(range(len(engines)), key=lambda at: (len(choices[at]), at))
-        steps = 0
-        deepest = 0
-
-        def choose(depth: int, state: dict[str, Packing], chosen: dict[int, _Option]) -> dict[int, _Option] | None:
-            nonlocal steps, deepest
-            deepest = max(deepest, depth)
-            if depth == len(order):
-                return chosen
-            at = order[depth]
-            for option in choices[at]:
-                steps += 1
-                if steps > SEARCH_LIMIT:
-                    raise _TooComplex
-                after = _add(engines[at], option, state)
-                if after is None:
-                    continue
-                found = choose(depth + 1, after, {**chosen, at: option})
-                if found is not None:
-                    return found
-            return None
-
-        try:
-            chosen = choose(0, packings, {})
-        except _TooComplex:
-            message = f"its pools leave too many choices (over {SEARCH_LIMIT})"
-            return Rejection(cluster.name, Reason.TOO_COMPLEX, message=message)
-        if chosen is None:
-            at = order[deepest]
-            return _full(cluster, engines[at], choices[at][0], packings)
-        return _build(cluster, engines, [chosen[at] for at in range(len(engines))], packings)
 
 
 class _TooComplex(Exception):  # noqa: N818
     pass
 
 
-def _combinations(engine: Engine, pools: Sequence[Pool]) -> Iterable[tuple[Pool, ...]]:
-    """Pools for the members of an engine: one for all, or two that share a fabric domain."""
-    for pool in pools:
-        yield (pool,) * len(engine.members)
-    if engine.gang:
-        for leader in pools:
-            for worker in pools:
-                if leader is not worker and leader.fabric_domain and leader.fabric_domain == worker.fabric_domain:
-                    yield (leader, worker)
+class _Search:
+    """Chooses an option for every engine so that all of them fit together."""
 
+    def __init__(
+        self,
+        engines: Sequence[Engine],
+        cluster: str,
+        pools: Sequence[Pool],
+        menus: Sequence[Menu],
+        ledger: Ledger,
+        staying: frozenset[str],
+    ) -> None:
+        self._engines = engines
+        self._cluster = cluster
+        self._pools = pools
+        self._ledger = ledger
+        self._choices = [self._ordered(menu, staying) for menu in menus]
+        self._order = sorted(range(len(engines)), key=lambda at: len(self._choices[at]))
+        self._steps = 0
+        self._deepest = 0
 
-def _members(engine: Engine, option: _Option) -> list[tuple[str, Vector, int]]:
-    """Pool, units per pod and pods of members that claim something, the largest first."""
-    found = [
-        (pool.name, fit.usage, member.pods * engine.copies)
-        for member, pool, fit in zip(engine.members, option.pools, option.fits, strict=True)
-        if any(fit.usage)
-    ]
-    return sorted(found, key=lambda item: sum(item[1]), reverse=True)
+    def run(self, placer: Placer) -> Place | Rejection:
+        try:
+            chosen = self._choose(0, {}, {})
+        except _TooComplex:
+            message = f"its pools leave too many choices (over {SEARCH_LIMIT})"
+            return Rejection(self._cluster, Reason.TOO_COMPLEX, message=message)
+        if chosen is None:
+            at = self._order[self._deepest]
+            return self._full(self._engines[at], self._choices[at][0])
+        return self._build(placer, [chosen[at] for at in range(len(self._engines))])
 
+    def _packing(self, at: int) -> Packing:
+        return self._ledger.packing(self._cluster, self._pools[at])
 
-def _add(engine: Engine, option: _Option, state: dict[str, Packing]) -> dict[str, Packing] | None:
-    after = dict(state)
-    for pool, usage, pods in _members(engine, option):
-        packing = after[pool].add(usage, pods)
-        if packing is None:
-            return None
-        after[pool] = packing
-    return after
+    def _pressure(self, option: Option) -> int:
+        """Tenths of its fullest pool in use."""
+        most = 0
+        for at in option.pools:
+            pool = self._pools[at]
+            whole = sum(pool.shape.capacity) * pool.nodes
+            most = max(most, 10 * self._packing(at).used // whole if whole else 10)
+        return most
 
-
-def _build(
-    cluster: Cluster, engines: Sequence[Engine], chosen: Sequence[_Option], packings: dict[str, Packing]
-) -> Place:
-    placed: list[EnginePlace] = []
-    units: list[tuple[str, Vector, int]] = []
-    matched: list[Device | None] = []
-    left, pods, pressure = Fraction(0), 0, 0
-    for engine, option in zip(engines, chosen, strict=True):
-        members = []
-        for member, pool, fit in zip(engine.members, option.pools, option.fits, strict=True):
-            usage = tuple((name, fit.usage[at]) for name, at in pool.shape.positions.items() if fit.usage[at])
-            members.append(MemberPlace(member.role, pool.name, fit.requests, usage))
-            pressure = max(pressure, _pressure(pool, packings[pool.name]))
-        placed.append(EnginePlace(engine.name, tuple(members)))
-        units.extend(_members(engine, option))
-        matched.extend(option.matched)
-        left += option.unused * engine.copies
-        pods += engine.copies
-    costs = [_taken(option) for option in chosen]
-    taken = None
-    first = costs[0]
-    if first is not None and common_currency(costs):
-        taken = (first[0], sum((cost[1] for cost in costs if cost), Fraction(0)))
-    return Place(cluster.name, tuple(placed), tuple(units), tuple(matched), left / pods, taken, pressure)
-
-
-def _taken(option: _Option) -> tuple[str, Fraction] | None:
-    """Cost per hour of the shares of nodes an option takes; None where a cost is unknown or currencies differ."""
-    total, currency = Fraction(0), ""
-    for pool, share in zip(option.pools, option.shares, strict=True):
-        if not share:
-            continue
-        if pool.cost is None or (currency and pool.cost.currency != currency):
-            return None
-        currency = pool.cost.currency
-        total += pool.cost.per_node_hour * share
-    return (currency, total) if currency else None
-
-
-def _pressure(pool: Pool, packing: Packing) -> int:
-    whole = sum(pool.shape.capacity) * pool.nodes
-    return 10 * packing.used // whole if whole else 10
-
-
-def _full(cluster: Cluster, engine: Engine, option: _Option, packings: dict[str, Packing]) -> Rejection:
-    for member, pool, fit in zip(engine.members, option.pools, option.fits, strict=True):
-        pods = member.pods * engine.copies
-        packing = packings[pool.name]
-        room = packing.room(fit.usage)
-        if any(fit.usage) and room < pods:
-            wanted = ", ".join(f"{fit.usage[at]} {name}" for name, at in pool.shape.positions.items() if fit.usage[at])
-            message = (
-                f"pool {pool.name}: engine {engine.name} needs {pods} pod{'s' if pods > 1 else ''} of {wanted}, "
-                f"room for {room} on {pool.nodes} node{'s' if pool.nodes != 1 else ''}"
+    def _ordered(self, menu: Menu, staying: frozenset[str]) -> Sequence[Option]:
+        """Options as on the menu; where the replica runs comes first, and of equals the emptiest."""
+        options = menu.options
+        if menu.tied:
+            options = tuple(sorted(options, key=lambda option: (option.rank, self._pressure(option))))
+        if staying:
+            options = tuple(
+                sorted(options, key=lambda option: not {self._pools[at].name for at in option.pools} <= staying)
             )
-            return Rejection(cluster.name, Reason.TOO_FEW_DEVICES, pool.name, message)
-    message = "its engines do not fit together"
-    return Rejection(cluster.name, Reason.TOO_FEW_DEVICES, option.pools[0].name, message)
+        return options
+
+    def _choose(self, depth: int, state: dict[int, Packing], chosen: dict[int, Option]) -> dict[int, Option] | None:
+        self._deepest = max(self._deepest, depth)
+        if depth == len(self._order):
+            return chosen
+        engine = self._order[depth]
+        for option in self._choices[engine]:
+            self._steps += 1
+            if self._steps > SEARCH_LIMIT:
+                raise _TooComplex
+            after = dict(state)
+            for at, usage, pods in option.demand:
+                packing = (after.get(at) or self._packing(at)).add(usage, pods)
+                if packing is None:
+                    break
+                after[at] = packing
+            else:
+                found = self._choose(depth + 1, after, {**chosen, engine: option})
+                if found is not None:
+                    return found
+        return None
+
+    def _build(self, placer: Placer, chosen: Sequence[Option]) -> Place:
+        units: list[tuple[str, Vector, int]] = []
+        matched: list[Device | None] = []
+        left, copies = Fraction(0), 0
+        for engine, option in zip(self._engines, chosen, strict=True):
+            units.extend((self._pools[at].name, usage, pods) for at, usage, pods in option.demand)
+            matched.extend(option.matched)
+            left += option.unused * engine.copies
+            copies += engine.copies
+        return Place(
+            cluster=self._cluster,
+            engines=tuple(
+                placer.engine_place(engine, option, self._pools)
+                for engine, option in zip(self._engines, chosen, strict=True)
+            ),
+            units=tuple(units),
+            matched=tuple(matched),
+            unused=left / copies if len(chosen) > 1 else chosen[0].unused,
+            taken=total([option.taken for option in chosen]) if len(chosen) > 1 else chosen[0].taken,
+            pressure=max(self._pressure(option) for option in chosen),
+        )
+
+    def _full(self, engine: Engine, option: Option) -> Rejection:
+        for at, usage, pods in option.demand:
+            pool = self._pools[at]
+            room = self._packing(at).room(usage)
+            if room < pods:
+                positions = pool.shape.positions.items()
+                wanted = ", ".join(f"{usage[unit]} {name}" for name, unit in positions if usage[unit])
+                message = (
+                    f"pool {pool.name}: engine {engine.name} needs {pods} pod{'s' if pods > 1 else ''} of {wanted}, "
+                    f"room for {room} on {pool.nodes} node{'s' if pool.nodes != 1 else ''}"
+                )
+                return Rejection(self._cluster, Reason.TOO_FEW_DEVICES, pool.name, message)
+        pool = self._pools[option.pools[0]]
+        message = f"pool {pool.name}: its engines do not fit together"
+        return Rejection(self._cluster, Reason.TOO_FEW_DEVICES, pool.name, message)
 
 
-def _closest(rejections: Sequence[tuple[int, Rejection]], cluster: str) -> Rejection:
-    """The refusal that came closest to a place; of equals the one with the fewest requests unmet, then the first."""
-    if not rejections:
-        return Rejection(cluster, Reason.NO_POOLS, message="it publishes no pools")
-    best = min(range(len(rejections)), key=lambda at: (-_CLOSENESS[rejections[at][1].reason], rejections[at][0], at))
-    return rejections[best][1]
+def _untolerated(deployment: Deployment, taints: Iterable[Taint]) -> list[Taint]:
+    """Taints that keep a deployment away; nothing tolerates that of a removed pool."""
+    known = list(taints)
+    return [t for t in known if t.key == POOL_REMOVED] or untolerated(deployment.tolerations, known)
 
 
 def untolerated_execute(deployment: Deployment, taints: Iterable[Taint]) -> list[Taint]:
     """NoExecute taints that drain a deployment's replicas, in the order given."""
-    return [
-        taint
-        for taint in taints
-        if taint.effect == "NoExecute" and (taint.key == POOL_REMOVED or untolerated(deployment.tolerations, [taint]))
-    ]
+    return _untolerated(deployment, [taint for taint in taints if taint.effect == NO_EXECUTE])
