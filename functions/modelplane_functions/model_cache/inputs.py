@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from modelplane import names
 from modelplane.kube.objects import Resource, integer, items, mapping, objects, text
@@ -41,15 +42,15 @@ class Cache:
     name: str
     repo: str
     revision: str
-    include: Sequence[str]
+    include: tuple[str, ...]
     secret: str
     secret_key: str
     size_gib: int
     rehydrate: str
     retained: bool
-    tolerations: Sequence[Toleration]
+    tolerations: tuple[Toleration, ...]
 
-    @property
+    @cached_property
     def artifact(self) -> str:
         """Identity of the wanted files."""
         return names.digest("artifact", HUGGING_FACE, self.repo, self.revision, *sorted(set(self.include)))
@@ -120,7 +121,7 @@ def read(xr: Resource) -> Cache:
         size_gib=size,
         rehydrate=xr.annotations.get(REHYDRATE, ""),
         retained=text(xr.spec, "deletionPolicy") == "Retain",
-        tolerations=[t for t in map(Toleration.read, objects(xr.spec, "tolerations")) if t is not None],
+        tolerations=tuple(t for t in map(Toleration.read, objects(xr.spec, "tolerations")) if t is not None),
     )
 
 

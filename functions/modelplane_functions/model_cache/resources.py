@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 
 from modelplane import names
 from modelplane.composed import ABANDON, FULL, KEEP, ProviderConfigRef, remote_object
@@ -93,6 +94,7 @@ def _larger(held: str, wanted: str) -> bool:
         return False
 
 
+@lru_cache(maxsize=1)
 def template_id(cache: Cache) -> str:
     """Identity of what the Job runs and of what may have made it fail: another one is another Job."""
     payload = json.dumps(_template(cache), sort_keys=True)
