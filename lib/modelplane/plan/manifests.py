@@ -13,6 +13,7 @@ from modelplane.kube.objects import Object, objects, text
 
 SUFFIXES = (".yaml", ".yml", ".json")
 STDIN = "-"
+NODES_MAX = 1_000_000
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -87,12 +88,14 @@ def _read(file: str) -> Iterator[Manifest]:
     try:
         while loader.check_node():
             node = loader.get_node()
-            _check_keys(node, name)
+            _check(node, name)
             yield from _unpack(loader.construct_document(node), node, name)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f":{mark.line + 1}" if mark is not None else ""
         raise ManifestError(f"{name}{line}: not valid YAML: {error.problem or error.context}") from error
+    except RecursionError as error:
+        raise ManifestError(f"{name}: nested too deeply") from error
     except (yaml.YAMLError, ValueError) as error:
         raise ManifestError(f"{name}: not valid YAML: {str(error).splitlines()[0]}") from error
     finally:
@@ -102,7 +105,7 @@ def _read(file: str) -> Iterator[Manifest]:
 def _unpack(document: Any, node: Any, file: str) -> Iterator[Manifest]:
     if document is None:
         return
-    line = node.start_mark.line + 1
+    line = _start(node)
     if not isinstance(document, dict):
         raise ManifestError(f"{file}:{line}: must be an object with apiVersion and kind")
     if text(document, "kind").endswith("List") and isinstance(document.get("items"), list):
@@ -115,24 +118,52 @@ def _unpack(document: Any, node: Any, file: str) -> Iterator[Manifest]:
         yield Manifest(document, file, line, node)
 
 
-def _check_keys(node: Any, file: str) -> None:
-    """Refuse a mapping that names a key twice, which YAML readers resolve silently."""
-    stack = [node]
-    seen_nodes: set[int] = set()
+def _check(node: Any, file: str) -> None:
+    """Refuse what YAML readers resolve silently or without end.
+
+    That is a mapping that names a key twice, an anchor that holds itself, and aliases that unfold into more than
+    NODES_MAX nodes.
+    """
+    sizes: dict[int, int] = {}
+    stack = [(node, False)]
+    open_nodes: set[int] = set()
     while stack:
-        current = stack.pop()
-        if id(current) in seen_nodes:
-            continue
-        seen_nodes.add(id(current))
-        if isinstance(current, yaml.MappingNode):
-            seen: set[str] = set()
-            for key, value in current.value:
-                if isinstance(key, yaml.ScalarNode) and key.value in seen and key.value != "<<":
-                    raise ManifestError(f"{file}:{key.start_mark.line + 1}: key {key.value!r} is there twice")
-                seen.add(str(key.value))
-                stack.append(value)
-        elif isinstance(current, yaml.SequenceNode):
-            stack += current.value
+        current, done = stack.pop()
+        mark = id(current)
+        if done:
+            open_nodes.discard(mark)
+            sizes[mark] = 1 + sum(sizes[id(child)] for child in _children(current))
+            if sizes[mark] > NODES_MAX:
+                raise ManifestError(f"{file}:{_start(current)}: aliases unfold into more than {NODES_MAX} values")
+        elif mark in open_nodes:
+            raise ManifestError(f"{file}:{_start(current)}: an anchor holds itself")
+        elif mark not in sizes:
+            _check_keys(current, file)
+            open_nodes.add(mark)
+            stack.append((current, True))
+            stack += [
+                (child, False) for child in _children(current) if id(child) not in sizes or id(child) in open_nodes
+            ]
+
+
+def _start(node: Any) -> int:
+    return int(node.start_mark.line) + 1
+
+
+def _children(node: Any) -> list[Any]:
+    if isinstance(node, yaml.MappingNode):
+        return [value for _, value in node.value]
+    return list(node.value) if isinstance(node, yaml.SequenceNode) else []
+
+
+def _check_keys(node: Any, file: str) -> None:
+    if not isinstance(node, yaml.MappingNode):
+        return
+    seen: set[str] = set()
+    for key, _ in node.value:
+        if isinstance(key, yaml.ScalarNode) and key.value in seen and key.value != "<<":
+            raise ManifestError(f"{file}:{_start(key)}: key {key.value!r} is there twice")
+        seen.add(str(key.value))
 
 
 def _child(node: Any, key: str) -> Any:

@@ -10,6 +10,9 @@ from modelplane.plan.manifests import ManifestError
 HEAD = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n"
 
 
+BOMB = "x:\n  a0: &a0 [1, 2]\n" + "".join(f"  a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 12))
+
+
 def write(folder: Path, text: str, name: str = "file.yaml") -> str:
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -51,6 +54,8 @@ def test_lists_are_unpacked_and_values_files_left_out(tmp_path: Path) -> None:
         (HEAD + "x: 1\nx: 2\n", ":5: key 'x' is there twice"),
         (HEAD + "x: [1\n", ":5: not valid YAML"),
         ("- a\n", ":1: must be an object"),
+        (HEAD + "x: &a [*a]\n", ":4: an anchor holds itself"),
+        (HEAD + BOMB, "aliases unfold into more than"),
     ],
 )
 def test_errors_name_the_line(tmp_path: Path, text: str, says: str) -> None:
