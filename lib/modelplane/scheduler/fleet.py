@@ -143,33 +143,33 @@ def replica(raw: Mapping[str, Any], key: str = "") -> tuple[Replica, str]:
     labels, annotations = mapping(metadata, "labels"), mapping(metadata, "annotations")
     ready, synced = _conditions(metadata, status)
     serving, served = status.get("serving"), status.get("served")
-    deleting = bool(text(metadata, "deletionTimestamp"))
+    deleting = bool(_word(metadata, "deletionTimestamp"))
     serves = serving if isinstance(serving, bool) else ready
     charges, problem = _charges(spec)
-    name = text(spec, "clusterName")
-    index = text(labels, REPLICA_INDEX)
+    name = _word(spec, "clusterName")
+    index = _word(labels, REPLICA_INDEX)
     if not name:
         problem = "spec.clusterName is not a name"
     found = Replica(
-        namespace=text(metadata, "namespace"),
-        name=text(metadata, "name"),
+        namespace=_word(metadata, "namespace"),
+        name=_word(metadata, "name"),
         cluster=name,
         index=int(index) if index.isascii() and index.isdigit() and len(index) < 6 else 0,
         key=key,
-        owner=text(labels, DEPLOYMENT_UID) or _controller(metadata),
-        deployment=text(labels, DEPLOYMENT),
-        revision=text(labels, REVISION),
+        owner=_word(labels, DEPLOYMENT_UID) or _controller(metadata),
+        deployment=_word(labels, DEPLOYMENT),
+        revision=_word(labels, REVISION),
         priority=integer(spec, "priority") or 0,
-        created=text(metadata, "creationTimestamp"),
+        created=_word(metadata, "creationTimestamp"),
         charges=charges,
         serving=serves and not deleting,
         served=served if isinstance(served, bool) else serves,
         synced=synced,
         deleting=deleting,
         draining=DRAINING in annotations,
-        replaces=text(annotations, REPLACES),
-        blocked=text(status, "blocked"),
-        drain_since=text(annotations, DRAIN_SINCE),
+        replaces=_word(annotations, REPLACES),
+        blocked=_word(status, "blocked"),
+        drain_since=_word(annotations, DRAIN_SINCE),
         artifact=text(spec, "modelCacheRef", "artifact"),
     )
     return found, problem
@@ -199,7 +199,7 @@ def _conditions(metadata: Mapping[str, Any], status: Mapping[str, Any]) -> tuple
 def _controller(metadata: Mapping[str, Any]) -> str:
     for owner in objects(metadata, "ownerReferences"):
         if owner.get("controller") is True:
-            return text(owner, "uid")
+            return _word(owner, "uid")
     return ""
 
 
@@ -239,7 +239,7 @@ def _charge(member: Any, copies: int) -> tuple[Charge | None, str]:
     if isinstance(usage, Mapping):
         units = tuple(sorted((str(k), n) for k in usage if (n := _number(usage, k)) is not None and n > 0))
     requests = tuple(
-        (text(request, "deviceClassName"), max(0, _number(request, "count") or 0))
+        (_word(request, "deviceClassName"), max(0, _number(request, "count") or 0))
         for request in objects(member, "deviceRequests")
     )
     if not units and not requests:
@@ -253,3 +253,8 @@ def _number(raw: Mapping[str, Any], field: str) -> int | None:
     if value is None:
         return 1
     return integer(raw, field) if type(value) is not int else value
+
+
+def _word(raw: Mapping[str, Any], field: str) -> str:
+    value = raw.get(field)
+    return value if isinstance(value, str) else ""
