@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from modelplane.scheduler.types import Reason, Rejection
 
 EXAMPLES = 4
-EXAMPLE_MAX = 160
+EXAMPLE_MAX = 140
 MESSAGE_MAX = 240
 
 WORDS = {
@@ -42,9 +42,9 @@ class Tally:
 
 
 def tally(rejections: Iterable[Rejection]) -> tuple[Tally, ...]:
-    """Count refusals by reason, the most frequent first; the example is the first cluster by name."""
+    """Count refusals by reason, the most frequent first; the example is the nearest miss."""
     by_reason: dict[Reason, list[Rejection]] = {}
-    for rejection in sorted(rejections, key=lambda r: (r.cluster, r.pool)):
+    for rejection in sorted(rejections, key=lambda r: (r.distance, r.cluster, r.pool)):
         by_reason.setdefault(rejection.reason, []).append(rejection)
     found = [
         Tally(

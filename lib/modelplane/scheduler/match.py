@@ -54,13 +54,20 @@ class Fit:
     matched: tuple[Device | None, ...]
 
 
+Distance = tuple[float, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """Why a pod fits no node of a shape. `missing` counts requests that no device matches, for the nearest pool."""
+    """Why a pod fits no node of a shape.
+
+    `distance` tells which of several came nearest, the smallest first: requests that no device matches, selectors left
+    unmet by the nearest device, and how small it is.
+    """
 
     reason: Reason
     message: str
-    missing: int = 0
+    distance: Distance = ()
 
 
 class Matcher:
@@ -90,15 +97,16 @@ class Matcher:
                     errors.append(error)
                 missing.append((request, error))
         if errors:
-            return Misfit(Reason.SELECTOR_ERROR, errors[0], len(missing))
+            return Misfit(Reason.SELECTOR_ERROR, errors[0], (len(missing),))
         if missing:
-            return Misfit(Reason.NO_MATCHING_DEVICE, self._nearest(missing[0][0], shape), len(missing))
+            fact, distance = self._nearest(missing[0][0], shape)
+            return Misfit(Reason.NO_MATCHING_DEVICE, fact, (len(missing), *distance))
         try:
             chosen = _assign(member.requests, options)
         except _TooComplex:
             return Misfit(Reason.TOO_COMPLEX, f"its requests leave too many choices (over {SEARCH_LIMIT})")
         if chosen is None:
-            return Misfit(Reason.NO_MATCHING_DEVICE, "its requests compete for the same devices of a node", 0)
+            return Misfit(Reason.NO_MATCHING_DEVICE, "its requests compete for the same devices of a node")
         return _claim(member, shape, chosen, fabric)
 
     def _options(self, request: Request, shape: Shape) -> tuple[dict[str, list[Device]], str]:
@@ -127,19 +135,22 @@ class Matcher:
         }
         return enough, next(iter(closed.values()), "") if groups == closed.keys() else ""
 
-    def _nearest(self, request: Request, shape: Shape) -> str:
-        best: tuple[int, str] | None = None
+    def _nearest(self, request: Request, shape: Shape) -> tuple[str, Distance]:
+        """A fact about the device that comes nearest to a request, and how near that is."""
+        found: list[tuple[Distance, str]] = []
         for device in shape.devices:
-            for at, selector in enumerate(request.selectors):
-                if not self._judge.verdict(selector, device).match:
-                    if best is None or at > best[0]:
-                        best = (at, self._judge.nearest(selector, device))
-                    break
+            unmet = [s for s in request.selectors if not self._judge.verdict(s, device).match]
+            size = sum(quantity.approximate for quantity in device.capacity.values())
+            if not unmet:
+                fact = f"needs {request.count}, a node has {device.count}"
+                found.append(((0, -device.count, -size), f"request {request.name} {fact}"))
             else:
-                return f"request {request.name} needs {request.count}, a node has {device.count}"
-        return (
-            f"request {request.name}: {best[1]}" if best and best[1] else f"request {request.name}: no device matches"
-        )
+                fact = self._judge.nearest(unmet[0], device) or f"device {device.name} does not match"
+                found.append(((len(unmet), 0, -size), f"request {request.name}: {fact}"))
+        if not found:
+            return f"request {request.name}: the pool has no devices", (len(request.selectors) + 1,)
+        distance, fact = min(found, key=lambda item: item[0])
+        return fact, distance
 
 
 def _group(device: Device) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from modelplane.scheduler.match import EFA, Fit, Judge, Matcher, Misfit
+from modelplane.scheduler.match import EFA, Distance, Fit, Judge, Matcher, Misfit
 from modelplane.scheduler.ranking import Matched, common_currency, levels
 from modelplane.scheduler.types import Engine, Pool, Reason, Vector, Workload
 
@@ -36,12 +36,12 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a pool is no option; `missing` counts the requests that no device of it matches."""
+    """Why a pool is no option, and how near it came."""
 
     reason: Reason
     pool: int
     message: str
-    missing: int = 0
+    distance: Distance = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +91,7 @@ class Menus:
             fabric = engine.gang and pools[at].fabric == EFA
             fit = self._matcher.fit(member, pools[at].shape, fabric=fabric)
             if isinstance(fit, Misfit):
-                return Refusal(fit.reason, at, fit.message, fit.missing)
+                return Refusal(fit.reason, at, fit.message, fit.distance)
             fits.append(fit)
         if not any(fit.requests for fit in fits):
             message = f"no request of engine {engine.name} claims a DRA device"

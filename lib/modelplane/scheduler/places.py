@@ -114,18 +114,17 @@ class Placer:
     def _refuse(
         self, cluster: Cluster, usable: Sequence[Pool], engine: Engine, menu: Menu, rejections: Sequence[Rejection]
     ) -> Rejection:
-        """The refusal that came closest to a place; of equals the one with the fewest requests unmet, then the first.
+        """The refusal that came closest to a place.
 
         A pool that is refused although its devices would do is closer than any whose devices do not.
         """
-        would = [(0, r) for r in rejections if self._menus.matches(engine, cluster.pools[r.pool])]
+        would = [r for r in rejections if self._menus.matches(engine, cluster.pools[r.pool])]
         if not would:
             for refusal in menu.refusals:
                 pool = usable[refusal.pool].name
-                found = Rejection(cluster.name, refusal.reason, pool, f"pool {pool}: {refusal.message}")
-                would.append((refusal.missing, found))
-        would = would or [(0, r) for r in rejections]
-        return min(would, key=lambda item: (-_CLOSENESS[item[1].reason], item[0]))[1]
+                message = f"pool {pool}: {refusal.message}"
+                would.append(Rejection(cluster.name, refusal.reason, pool, message, refusal.distance))
+        return min(would or rejections, key=lambda r: (-_CLOSENESS[r.reason], r.distance))
 
     def engine_place(self, engine: Engine, option: Option, pools: Sequence[Pool]) -> EnginePlace:
         """An option with the names of its pools."""

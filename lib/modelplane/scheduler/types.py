@@ -325,12 +325,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """Why a cluster got nothing new; `pool` where one pool came closest. `message` holds the facts."""
+    """Why a cluster got nothing new; `pool` where one pool came closest. `message` holds the facts.
+
+    `distance` orders refusals for the same reason, the nearest miss first.
+    """
 
     cluster: str
     reason: Reason
     pool: str = ""
     message: str = ""
+    distance: tuple[float, ...] = ()
 
 
 class Fate(StrEnum):
