@@ -16,7 +16,8 @@ from modelplane.xfn.runner import Runner
 def log(*, debug: bool) -> None:
     """Send the functions' log to standard error, or nowhere: what a user must know is in results and conditions."""
     if debug:
-        logging.basicConfig(level=logging.DEBUG, format="%(levelname)s %(name)s %(message)s")
+        logging.basicConfig(format="%(levelname)s %(name)s %(message)s")
+        logging.getLogger("modelplane").setLevel(logging.DEBUG)
     else:
         logging.getLogger("modelplane").addHandler(logging.NullHandler())
 

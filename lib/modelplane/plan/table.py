@@ -108,9 +108,16 @@ def _changes(report: Report) -> list[str]:
     changes = report.changes
     if changes is None:
         return []
-    lines = [f"+ {name}" for name in changes.added]
-    lines += [f"~ {name}" for name in changes.changed]
-    lines += [f"- {name}" for name in changes.deleted]
+    lines = []
+    for sign, names in (("+", changes.added), ("~", changes.changed), ("-", changes.deleted)):
+        counted: dict[str, int] = {}
+        for name in names:
+            kind = name.split(" ", 1)[0]
+            if kind in COUNTED:
+                counted[kind] = counted.get(kind, 0) + 1
+            else:
+                lines.append(f"{sign} {name}")
+        lines += [f"{sign} {count} {kind}" for kind, count in sorted(counted.items())]
     return lines or ["none"]
 
 
