@@ -36,6 +36,7 @@ def main() -> None:
             requests = _record(transport)
             memory = {"all": _rss(process)}
             functions = {kind: _measure(transport, request) for kind, request in sorted(requests.items())}
+            functions["EKSCluster, 8 pools"] = _measure(transport, _large(transport))
             memory["all, after the calls"] = _rss(process)
             close()
     result = {
@@ -84,6 +85,32 @@ def _record(transport: Transport) -> dict[str, bytes]:
         for file in sorted(folder.glob("*.yaml")) if folder.name != "getting-started" else ():
             if any(f"kind: {kind}\n" in file.read_text() for kind in kinds - present):
                 world.apply(file)
+    world.settle()
+    return last
+
+
+def _large(transport: Transport) -> bytes:
+    """The last request of an EKSCluster with as many pools as there may be, each with EFA on every network card."""
+    last = b""
+
+    def record(message: bytes) -> bytes:
+        nonlocal last
+        last = message
+        return transport(message)
+
+    efa = {"role": "GPU", "instanceType": "p5.48xlarge", "zones": ["us-west-2a"], "fabric": "EFA"}
+    efa["gpu"] = {"acceleratorType": "nvidia-h100"}
+    pools = [{"name": "system", "role": "System", "instanceType": "m6i.xlarge", "nodeCount": 2}]
+    pools += [{"name": f"pool-{index}", **efa} for index in range(7)]
+    world = World(Caller(record))
+    world.apply(
+        {
+            "apiVersion": "infrastructure.modelplane.ai/v1alpha1",
+            "kind": "EKSCluster",
+            "metadata": {"name": "large", "namespace": "platform"},
+            "spec": {"region": "us-west-2", "nodePools": pools},
+        }
+    )
     world.settle()
     return last
 
