@@ -25,7 +25,10 @@ class Judge:
         self.cases: list[dict[str, str]] = VECTORS["cases"]
         self.generated: list[dict[str, Any]] = json.loads((FOLDER / "dra-generated.json").read_text())["cases"]
 
-    def verdict(self, text: str, budget: selector.Budget | None = None) -> tuple[str, str]:
+    def verdict(
+        self, text: str, budget: selector.Budget | None = None, device: Device | None = None
+    ) -> tuple[str, str]:
+        """The verdict and, if there is one, the message; on the device of the vectors unless another is given."""
         budget = budget or selector.Budget(total=10**9)
         try:
             compiled = selector.compile(text, budget)
@@ -35,7 +38,7 @@ class Judge:
             return "toocostly", str(error)
         except selector.CompileError as error:
             return "compile", str(error)
-        outcome = compiled.evaluate(self.device, budget)
+        outcome = compiled.evaluate(device or self.device, budget)
         if isinstance(outcome, selector.EvalError):
             return "error", outcome.message
         return ("true" if isinstance(outcome, selector.Match) else "false"), ""
