@@ -95,3 +95,21 @@ def test_a_used_cache_cannot_be_deleted(fleet: World) -> None:
     fleet.settle()
     with pytest.raises(Exception, match="ModelReplicas use this cache"):
         fleet.delete("ModelCache", "qwen", NS)
+
+
+@pytest.mark.parametrize("path", ["models/qwen", ""])
+def test_a_claim_that_exists_is_mounted_where_its_files_are(fleet: World, path: str) -> None:
+    cache = copy.deepcopy(CACHE)
+    existing = {"claimName": "shared-models", **({"subPath": path} if path else {})}
+    cache["spec"] = {"source": "ExistingClaim", "existingClaim": existing}
+    for made in (cache, deployment()):
+        fleet.apply(made)
+    fleet.settle()
+    assert set(mounted(fleet).values()) == {"shared-models"}
+    (replica,) = fleet.select("ModelReplica", NS)
+    composed = fleet.composed("ModelReplica", replica["metadata"]["name"], NS)
+    (workload,) = (o for k, o in composed.items() if k.startswith("workload-"))
+    pod = workload["spec"]["forProvider"]["manifest"]["spec"]["template"]["spec"]
+    (mount,) = (m for m in pod["containers"][0]["volumeMounts"] if m["name"] == "model-cache")
+    assert mount.get("subPath", "") == path
+    assert mount["readOnly"] is True

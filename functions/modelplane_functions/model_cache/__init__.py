@@ -27,10 +27,7 @@ def compose(req: Request, rsp: Response) -> None:
     try:
         cache = inputs.read(req.xr)
     except inputs.InvalidSpec as error:
-        _refuse(req, rsp, "InvalidSpec", str(error))
-        return
-    except inputs.UnsupportedSource as error:
-        _refuse(req, rsp, "NotSupported", str(error))
+        _refuse(req, rsp, str(error))
         return
     staged = keys.staged(req.observed)
     if not _look_up(req, rsp, cache, staged):
@@ -49,7 +46,7 @@ def compose(req: Request, rsp: Response) -> None:
     for name in (*assigned.kept, *assigned.begun):
         here = staged.get(name) or Staged(name, {}, {}, [])
         states.append(staging.stage(req, rsp, cache, matching[name], here))
-        staging.supersede(rsp, cache, here, _in_use(users, name))
+        staging.supersede(req, rsp, cache, matching[name], here, _in_use(users, name))
     for name in assigned.leaving:
         if _in_use(users, name):
             states.append(staging.state(req, cache, name, staged[name]))
@@ -65,11 +62,11 @@ def compose(req: Request, rsp: Response) -> None:
     rsp.ready = status.say_ready(rsp, cache, assigned, states, shrinks=_shrinks(req, cache, states))
 
 
-def _refuse(req: Request, rsp: Response, reason: str, message: str) -> None:
+def _refuse(req: Request, rsp: Response, message: str) -> None:
     status.carry(rsp, req.xr)
     rsp.keep_condition("ClustersMatched")
     kept = " What is staged stays as it is." if req.observed else ""
-    rsp.condition("ArtifactReady", False, reason, f"{message}.{kept}", problem=True)
+    rsp.condition("ArtifactReady", False, "InvalidSpec", f"{message}.{kept}", problem=True)
 
 
 def _look_up(req: Request, rsp: Response, cache: Cache, staged: Mapping[str, Staged]) -> bool:
@@ -107,7 +104,7 @@ def _clusters(
     found = req.required(CLUSTERS) or ()
     if any(not c.name for c in found):
         rsp.warn(f"{sum(not c.name for c in found)} InferenceClusters have no readable name and are left out")
-    matching = {c.name: inputs.cluster(c, cache.tolerations) for c in found if c.name}
+    matching = {c.name: inputs.cluster(c, cache) for c in found if c.name}
     known, gone = dict(matching), []
     for name in sorted(staged):
         if name in matching:
@@ -116,7 +113,7 @@ def _clusters(
         if resource is None:
             gone.append(name)
         elif resource.name == name:
-            known[name] = inputs.cluster(resource, cache.tolerations)
+            known[name] = inputs.cluster(resource, cache)
     return matching, known, gone
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from modelplane import names
+from modelplane.kube.names import is_dns_subdomain
 from modelplane.kube.objects import Resource, integer, items, mapping, objects, text
 from modelplane.kube.taints import NO_EXECUTE, Taint, Toleration, untolerated
 from modelplane.labels import TEARDOWN
 
-HUGGING_FACE = "HuggingFace"
+HUGGING_FACE, EXISTING_CLAIM = "HuggingFace", "ExistingClaim"
 REHYDRATE = "modelplane.ai/rehydrate"
 """Annotation on a ModelCache: a new value makes every cluster check its files and fetch what is damaged."""
 CLAIM_MAX = 50
@@ -26,34 +27,38 @@ class InvalidSpec(ValueError):  # noqa: N818 - named like the reason of the cond
     """A spec that cannot be used; the text names field, value and what is accepted."""
 
 
-class UnsupportedSource(ValueError):  # noqa: N818 - named like what it says
-    """A source that this version cannot stage."""
-
-
 @dataclass(frozen=True)
 class Cache:
     """A valid ModelCache.
 
-    `artifact` identifies the files: source, repository, revision and patterns. `secret` and `secret_key` name a token,
-    empty where none is needed. A `retained` volume outlives the cache.
+    `identity` is what tells its files from others; `claim_name` is the user's own claim, empty where one is made.
+    `secret` and `secret_key` name a token, empty where none is needed. A `retained` volume outlives the cache.
     """
 
     namespace: str
     name: str
-    repo: str
-    revision: str
-    include: tuple[str, ...]
-    secret: str
-    secret_key: str
-    size_gib: int
-    rehydrate: str
-    retained: bool
+    identity: tuple[str, ...]
     tolerations: tuple[Toleration, ...]
+    retained: bool
+    claim_name: str = ""
+    sub_path: str = ""
+    repo: str = ""
+    revision: str = ""
+    include: tuple[str, ...] = ()
+    secret: str = ""
+    secret_key: str = ""
+    size_gib: int = 0
+    rehydrate: str = ""
 
     @cached_property
     def artifact(self) -> str:
-        """Identity of the wanted files."""
-        return names.digest("artifact", HUGGING_FACE, self.repo, self.revision, *sorted(set(self.include)))
+        """Identity of the wanted files, as a name part."""
+        return names.digest("artifact", *self.identity)
+
+    @property
+    def existing(self) -> bool:
+        """Whether the files are on a claim of the user's."""
+        return bool(self.claim_name)
 
     @property
     def tenant(self) -> str:
@@ -62,7 +67,7 @@ class Cache:
 
     def claim(self, artifact: str) -> str:
         """Name of the claim that holds an artifact."""
-        return names.name(self.name, "cache", self.namespace, self.name, artifact, limit=CLAIM_MAX)
+        return self.claim_name or names.name(self.name, "cache", self.namespace, self.name, artifact, limit=CLAIM_MAX)
 
 
 @dataclass(frozen=True)
@@ -78,24 +83,52 @@ class Cluster:
     config: str
     storage_class: str
     pod_security: str
+    needs_storage: bool
     abandoned: bool
     expelled: str
 
     @property
+    def unsupported(self) -> bool:
+        """Whether files cannot be staged here for want of shared storage."""
+        return self.needs_storage and not self.storage_class
+
+    @property
     def eligible(self) -> bool:
         """Whether staging may begin here."""
-        return self.ready and bool(self.config) and bool(self.storage_class) and not self.expelled
+        return self.ready and bool(self.config) and not self.unsupported and not self.expelled
 
 
 def read(xr: Resource) -> Cache:
-    """Read the spec; raises InvalidSpec or UnsupportedSource."""
+    """Read the spec; raises InvalidSpec."""
     source = text(xr.spec, "source")
-    if source != HUGGING_FACE:
-        raise UnsupportedSource(
-            f"spec.source {source!r} is not supported by this version of Modelplane yet; use {HUGGING_FACE}"
-        )
-    block = mapping(xr.spec, "huggingFace")
-    where = "spec.huggingFace"
+    if source == HUGGING_FACE:
+        return _hugging_face(xr)
+    if source == EXISTING_CLAIM:
+        return _existing_claim(xr)
+    raise InvalidSpec(f"spec.source must be {HUGGING_FACE} or {EXISTING_CLAIM}; got {source[:80]!r}")
+
+
+def _common(xr: Resource) -> dict[str, Any]:
+    return {
+        "namespace": xr.namespace,
+        "name": xr.name,
+        "retained": text(xr.spec, "deletionPolicy") == "Retain",
+        "tolerations": tuple(t for t in map(Toleration.read, objects(xr.spec, "tolerations")) if t is not None),
+    }
+
+
+def _existing_claim(xr: Resource) -> Cache:
+    block, where = mapping(xr.spec, "existingClaim"), "spec.existingClaim"
+    claim, path = text(block, "claimName"), text(block, "subPath")
+    if not is_dns_subdomain(claim):
+        raise InvalidSpec(f"{where}.claimName must be the name of a PersistentVolumeClaim; got {claim[:80]!r}")
+    if path and (len(path) > 1024 or not path.isprintable() or set(path.split("/")) & {"", ".", ".."}):
+        raise InvalidSpec(f"{where}.subPath must be a relative path such as models/qwen; got {path[:80]!r}")
+    return Cache(identity=(EXISTING_CLAIM, claim, path), claim_name=claim, sub_path=path, **_common(xr))
+
+
+def _hugging_face(xr: Resource) -> Cache:
+    block, where = mapping(xr.spec, "huggingFace"), "spec.huggingFace"
     repo, revision = text(block, "repo"), text(block, "revision") or "main"
     size = integer(block, "sizeGiB")
     include = items(block, "include")
@@ -111,8 +144,7 @@ def read(xr: Resource) -> Cache:
     if mapping(block, "authSecret") and (not secret or not _KEY.fullmatch(key)):
         raise InvalidSpec(f"{where}.authSecret must name a Secret and a key in it; got {secret!r} and {key[:80]!r}")
     return Cache(
-        namespace=xr.namespace,
-        name=xr.name,
+        identity=(HUGGING_FACE, repo, revision, *sorted(set(include))),
         repo=repo,
         revision=revision,
         include=tuple(include),
@@ -120,12 +152,11 @@ def read(xr: Resource) -> Cache:
         secret_key=key if secret else "",
         size_gib=size,
         rehydrate=xr.annotations.get(REHYDRATE, ""),
-        retained=text(xr.spec, "deletionPolicy") == "Retain",
-        tolerations=tuple(t for t in map(Toleration.read, objects(xr.spec, "tolerations")) if t is not None),
+        **_common(xr),
     )
 
 
-def cluster(resource: Resource, tolerations: Sequence[Toleration]) -> Cluster:
+def cluster(resource: Resource, cache: Cache) -> Cluster:
     """Read an InferenceCluster."""
     taints = [t for t in map(Taint.read, objects(resource.spec, "taints")) if t is not None]
     return Cluster(
@@ -134,6 +165,7 @@ def cluster(resource: Resource, tolerations: Sequence[Toleration]) -> Cluster:
         config=text(resource.status, "providerConfigRef", "name"),
         storage_class=text(resource.status, "cache", "storageClassName"),
         pod_security="privileged" if text(resource.spec, "podSecurity") == "privileged" else "baseline",
+        needs_storage=not cache.existing,
         abandoned=resource.annotations.get(TEARDOWN) == "abandon",
-        expelled=", ".join(str(t) for t in untolerated(tolerations, taints, NO_EXECUTE)),
+        expelled=", ".join(str(t) for t in untolerated(cache.tolerations, taints, NO_EXECUTE)),
     )

@@ -6,7 +6,7 @@ import json
 from functools import lru_cache
 
 from modelplane import names
-from modelplane.composed import ABANDON, FULL, KEEP, ProviderConfigRef, remote_object
+from modelplane.composed import ABANDON, FULL, KEEP, OBSERVE, SUCCESSFUL_CREATE, ProviderConfigRef, remote_object
 from modelplane.composed import tenant as tenants
 from modelplane.composed.usage import PROTECTION
 from modelplane.kube.objects import Object, Resource, mapping, text
@@ -35,7 +35,7 @@ JOB_READY = (
 def namespace(cache: Cache, cluster: Cluster) -> Object:
     """Build the tenant's namespace, which is never deleted: replicas are in it too."""
     manifest = tenants.namespace(cache.namespace, cluster.pod_security)
-    return _wrap(cache, cluster, manifest, policies=KEEP)
+    return _wrap(cache, cluster, manifest, retained=True)
 
 
 def secret(cache: Cache, cluster: Cluster) -> Object:
@@ -48,7 +48,11 @@ def secret(cache: Cache, cluster: Cluster) -> Object:
     }
     patch = tenants.secret_key(cache.namespace, cache.secret, cache.secret_key)
     return remote_object(
-        manifest, ProviderConfigRef(cluster.config), namespace=cache.namespace, policies=_full(cluster), patches=[patch]
+        manifest,
+        ProviderConfigRef(cluster.config),
+        namespace=cache.namespace,
+        policies=policies(cluster),
+        patches=[patch],
     )
 
 
@@ -78,7 +82,23 @@ def claim(cache: Cache, cluster: Cluster, observed: Resource | None) -> Object:
             "resources": {"requests": {"storage": size}},
         },
     }
-    return _wrap(cache, cluster, manifest, policies=KEEP if cache.retained else FULL, readiness=CLAIM_READY)
+    return _wrap(cache, cluster, manifest, retained=cache.retained, readiness=CLAIM_READY)
+
+
+def existing_claim(cache: Cache, cluster: Cluster) -> Object:
+    """Look at the user's own claim; nothing of it is ever changed or deleted."""
+    manifest: Object = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": cache.claim_name, "namespace": cache.tenant},
+    }
+    return remote_object(
+        manifest,
+        ProviderConfigRef(cluster.config),
+        namespace=cache.namespace,
+        policies=OBSERVE,
+        readiness=CLAIM_READY,
+    )
 
 
 def shrinks(cache: Cache, observed: Resource) -> bool:
@@ -133,7 +153,7 @@ def job(cache: Cache, cluster: Cluster) -> Object:
             "template": _template(cache),
         },
     }
-    return _wrap(cache, cluster, manifest, policies=FULL, readiness=JOB_READY)
+    return _wrap(cache, cluster, manifest, readiness=JOB_READY)
 
 
 def rehydrate_of(observed: Resource) -> str:
@@ -206,17 +226,20 @@ def usage(cache: Cache, reason: str) -> Object:
     }
 
 
-def _full(cluster: Cluster) -> tuple[str, ...]:
-    return ABANDON if cluster.abandoned else FULL
+def policies(cluster: Cluster, *, retained: bool = False) -> tuple[str, ...]:
+    """Management policies of what a cache has on a cluster."""
+    if cluster.abandoned:
+        return ABANDON
+    return KEEP if retained else FULL
 
 
 def _wrap(
-    cache: Cache, cluster: Cluster, manifest: Object, *, policies: tuple[str, ...], readiness: str = "SuccessfulCreate"
+    cache: Cache, cluster: Cluster, manifest: Object, *, retained: bool = False, readiness: str = SUCCESSFUL_CREATE
 ) -> Object:
     return remote_object(
         manifest,
         ProviderConfigRef(cluster.config),
         namespace=cache.namespace,
-        policies=ABANDON if cluster.abandoned else policies,
+        policies=policies(cluster, retained=retained),
         readiness=readiness,
     )

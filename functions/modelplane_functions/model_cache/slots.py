@@ -40,7 +40,7 @@ def assign(
     rest = [c for name, c in sorted(matching.items()) if name not in staged]
     eligible = sorted((c.name for c in rest if c.eligible), key=lambda n: names.digest("slot", *salt, n))
     free = max(0, MAX_CLUSTERS - len(kept))
-    unsupported = [c.name for c in rest if c.ready and c.config and not c.storage_class and not c.expelled]
+    unsupported = [c.name for c in rest if c.ready and c.config and c.unsupported and not c.expelled]
     taken = {*eligible, *unsupported}
     return Slots(
         kept=kept,

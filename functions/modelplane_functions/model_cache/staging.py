@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from modelplane.composed import ABANDON, OBSERVE
+from modelplane.composed import OBSERVE
 from modelplane.kube.objects import Object, Resource, dig, integer, items, objects, text
+from modelplane.labels import CACHE
 from modelplane.xfn import Request, Response
 from modelplane.xfn.response import observed_intent
 from modelplane_functions.model_cache import keys, resources
@@ -42,6 +43,8 @@ def stage(req: Request, rsp: Response, cache: Cache, cluster: Cluster, staged: S
     """Compose what stages the wanted artifact on a cluster; answers how far it is."""
     if not cluster.config:
         return state(req, cache, cluster.name, staged)
+    if cache.existing:
+        return _look_at(req, rsp, cache, cluster, staged)
     claim = keys.claim(cluster.name, cache.artifact)
     namespace, secret = f"{keys.NAMESPACE}{cluster.name}", f"{keys.SECRET}{cluster.name}"
     wanted = keys.hydrate(cluster.name, cache.artifact, resources.template_id(cache))
@@ -63,9 +66,19 @@ def stage(req: Request, rsp: Response, cache: Cache, cluster: Cluster, staged: S
     if observed is not None or cluster.storage_class:
         _put(req, rsp, claim, lambda: resources.claim(cache, cluster, observed), gate=based)
     if wanted in req.observed:
-        keep(req, rsp, wanted, ABANDON if cluster.abandoned else None)
+        keep(req, rsp, wanted, resources.policies(cluster))
     elif observed is not None and based and (not cache.secret or _good(req, secret)):
         rsp.compose(wanted, resources.job(cache, cluster), ready=False)
+    return state(req, cache, cluster.name, staged)
+
+
+def _look_at(req: Request, rsp: Response, cache: Cache, cluster: Cluster, staged: Staged) -> State:
+    """Compose what looks at a claim of the user's, and the namespace that it must be in."""
+    namespace = f"{keys.NAMESPACE}{cluster.name}"
+    _put(req, rsp, namespace, lambda: resources.namespace(cache, cluster), gate=True)
+    rsp.drop(f"{keys.SECRET}{cluster.name}")
+    claim = keys.claim(cluster.name, cache.artifact)
+    _put(req, rsp, claim, lambda: resources.existing_claim(cache, cluster), gate=_good(req, namespace))
     return state(req, cache, cluster.name, staged)
 
 
@@ -85,23 +98,36 @@ def _good(req: Request, key: str) -> bool:
     return key in req.observed and req.observed[key].good
 
 
-def keep(req: Request, rsp: Response, key: str, policies: Sequence[str] | None) -> None:
-    """Keep an observed Object as it is, with other management policies where some are given."""
+def keep(req: Request, rsp: Response, key: str, policies: Sequence[str]) -> None:
+    """Keep an observed Object as it is, with these management policies."""
     intent = observed_intent(req.observed[key])
-    if policies is None or intent is None or not isinstance(intent.get("spec"), dict):
+    if intent is None or not isinstance(intent.get("spec"), dict):
         rsp.hold(key)
         return
     intent["spec"] = {**intent["spec"], "managementPolicies": list(policies)}
     rsp.compose(key, intent, ready=req.observed[key].ready)
 
 
-def supersede(rsp: Response, cache: Cache, staged: Staged, in_use: Collection[str]) -> None:
+def supersede(
+    req: Request, rsp: Response, cache: Cache, cluster: Cluster, staged: Staged, in_use: Collection[str]
+) -> None:
     """Let go of artifacts that are not wanted any more, each once no replica on the cluster uses it."""
-    for artifact in sorted({*staged.claims, *staged.jobs} - {cache.artifact, *in_use}):
+    for artifact in sorted({*staged.claims, *staged.jobs} - {cache.artifact}):
+        kept = artifact in in_use
         for key in staged.jobs.get(artifact, ()):
-            rsp.drop(key)
-        if artifact in staged.claims:
-            rsp.drop(staged.claims[artifact])
+            _keep_or_drop(req, rsp, key, kept=kept, policies=resources.policies(cluster))
+        claim = staged.claims.get(artifact)
+        if claim is not None:
+            own = text(req.observed[claim].spec, "forProvider", "manifest", "metadata", "labels", CACHE) == artifact
+            policies = resources.policies(cluster, retained=cache.retained) if own else OBSERVE
+            _keep_or_drop(req, rsp, claim, kept=kept, policies=policies)
+
+
+def _keep_or_drop(req: Request, rsp: Response, key: str, *, kept: bool, policies: Sequence[str]) -> None:
+    if kept:
+        keep(req, rsp, key, policies)
+    else:
+        rsp.drop(key)
 
 
 def abandon(req: Request, rsp: Response, staged: Staged) -> None:
@@ -126,6 +152,8 @@ def state(req: Request, cache: Cache, cluster: str, staged: Staged) -> State:
     job = observed.get(current)
     secret = observed.get(f"{keys.SECRET}{cluster}")
     name = cache.claim(cache.artifact) if claim is not None else ""
+    if cache.existing:
+        return _state_of_existing(cache, cluster, observed.get(f"{keys.NAMESPACE}{cluster}"), claim)
     if claim is not None and claim.ready and job is not None and job.ready:
         return State(cluster, READY, claim=name)
     failure = _failure(job) if job is not None else ""
@@ -142,6 +170,17 @@ def state(req: Request, cache: Cache, cluster: str, staged: Staged) -> State:
     if not integer(_reported(job), "active"):
         return State(cluster, HYDRATING, "waiting for its pod to start", name)
     return State(cluster, HYDRATING, "", name)
+
+
+def _state_of_existing(cache: Cache, cluster: str, namespace: Resource | None, claim: Resource | None) -> State:
+    if claim is not None and claim.ready and not _refused(claim):
+        return State(cluster, READY, claim=cache.claim_name)
+    where = f"PersistentVolumeClaim {cache.tenant}/{cache.claim_name} on the cluster"
+    if claim is not None and _refused(claim):
+        return State(cluster, PENDING, f"{where} cannot be read; create it there: {_refused(claim)}")
+    if namespace is not None and _refused(namespace):
+        return State(cluster, PENDING, _refused(namespace))
+    return State(cluster, PENDING, f"waiting for {where} to be Bound" if claim is not None else "")
 
 
 def _reported(resource: Resource) -> object:

@@ -23,6 +23,7 @@ def write(rsp: Response, cache: Cache, slots: Slots, states: Sequence[State]) ->
             "phase": s.phase,
             "artifact": cache.artifact,
             "claimName": s.claim or None,
+            "subPath": cache.sub_path if cache.existing and s.claim else None,
             "message": s.message or None,
         }
         for s in states

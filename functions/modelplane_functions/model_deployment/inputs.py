@@ -51,6 +51,7 @@ class Cache:
     ready: frozenset[str]
     artifacts: Mapping[str, str]
     claims: Mapping[str, str]
+    sub_paths: Mapping[str, str]
     artifact: str
 
 
@@ -106,6 +107,7 @@ class Inputs:
             ready=frozenset(artifacts),
             artifacts=artifacts,
             claims={text(entry, "name"): text(entry, "claimName") for entry in staged},
+            sub_paths={text(e, "name"): text(e, "subPath") for e in staged if isinstance(e.get("subPath"), str)},
             artifact=distinct[0] if len(distinct) == 1 else "",
         )
 

@@ -56,6 +56,7 @@ def replica(inputs: Inputs, place: Place, index: int, *, name: str = "", replace
             "name": cache.name,
             "artifact": cache.artifacts.get(place.cluster) or None,
             "claimName": cache.claims.get(place.cluster) or None,
+            "subPath": cache.sub_paths.get(place.cluster),
         }
     serving = mapping(inputs.spec, "serving")
     if serving:

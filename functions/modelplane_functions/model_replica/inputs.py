@@ -24,6 +24,8 @@ HEALTH_PATH = "/health"
 STARTUP_TIMEOUT_S = 3600
 DRAIN_S = 60
 PROGRESS_DEADLINE_S = 3600
+CACHE_PATH = "model"
+"""Directory of a cache's volume that holds its files, where spec.modelCacheRef.subPath does not say."""
 
 RESERVED_ENV = ("MODELPLANE_", "LWS_")
 
@@ -98,6 +100,7 @@ class Replica:
     revision: str
     cache: str
     cache_claim: str
+    cache_path: str
     drain_s: int
 
     @property
@@ -169,8 +172,18 @@ class _Reader:
             revision=xr.labels.get(REVISION, ""),
             cache=text(xr.spec, "modelCacheRef", "name"),
             cache_claim=text(xr.spec, "modelCacheRef", "claimName"),
+            cache_path=self.cache_path(xr),
             drain_s=_or(integer(xr.spec, "drainSeconds"), DRAIN_S),
         )
+
+    def cache_path(self, xr: Resource) -> str:
+        path = dig(xr.spec, "modelCacheRef", "subPath")
+        if path is None:
+            return CACHE_PATH
+        if not isinstance(path, str) or (path and set(path.split("/")) & {"", ".", ".."}):
+            self.refuse("spec.modelCacheRef.subPath", path, "it must be a relative path such as models/qwen, or empty")
+            return CACHE_PATH
+        return path
 
     def engine(self, rid: str, raw: Mapping[str, Any], path: str) -> Engine:
         name = text(raw, "name")

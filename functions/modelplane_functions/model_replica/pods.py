@@ -135,7 +135,10 @@ def _container(pods: Pods) -> Object:
     container["securityContext"] = {"allowPrivilegeEscalation": False, "capabilities": capabilities}
     mounts: list[Object] = [{"name": "dshm", "mountPath": "/dev/shm"}]  # noqa: S108
     if pods.replica.cache_claim:
-        mounts.append({"name": "model-cache", "mountPath": MODEL_PATH, "subPath": "model", "readOnly": True})
+        mount: Object = {"name": "model-cache", "mountPath": MODEL_PATH, "readOnly": True}
+        if pods.replica.cache_path:
+            mount["subPath"] = pods.replica.cache_path
+        mounts.append(mount)
     container["volumeMounts"] = mounts
     if member.serves:
         name, port = PORT_NAME, pods.engine.port

@@ -143,6 +143,7 @@ class Cluster(BaseModel):
     phase: Literal["Pending", "Hydrating", "Ready", "Failed", "Unsupported"] | None = None
     artifact: str | None = None
     claimName: str | None = None
+    subPath: str | None = None
     message: str | None = None
 
 

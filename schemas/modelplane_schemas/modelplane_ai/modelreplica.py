@@ -15,6 +15,7 @@ class ModelCacheRef(BaseModel):
     name: str
     artifact: str | None = None
     claimName: str | None = None
+    subPath: str | None = None
 
 
 class Serving(BaseModel):

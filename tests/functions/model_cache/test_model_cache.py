@@ -238,24 +238,27 @@ def test_everything_is_an_argument_and_no_shell_runs(call: Call) -> None:
 
 
 @pytest.mark.parametrize(
-    "spec, reason, words",
+    "spec, words",
     [
-        ({"source": "ExistingClaim", "existingClaim": {"claimName": "x"}}, "NotSupported", ["ExistingClaim"]),
-        ({"source": "S3"}, "NotSupported", ["S3"]),
-        ({"huggingFace": {"repo": "a/b", "sizeGiB": 0}}, "InvalidSpec", ["sizeGiB", "0"]),
-        ({"huggingFace": {"repo": "a/b", "sizeGiB": 1, "include": [7]}}, "InvalidSpec", ["include"]),
-        ({"huggingFace": {"repo": "a/b", "sizeGiB": 1, "authSecret": {"name": ""}}}, "InvalidSpec", ["authSecret"]),
-        ({"huggingFace": 7}, "InvalidSpec", ["repo"]),
+        ({"source": "S3"}, ["S3", "ExistingClaim"]),
+        ({"source": "ExistingClaim", "existingClaim": {"claimName": "A b"}}, ["claimName", "A b"]),
+        ({"source": "ExistingClaim"}, ["claimName"]),
+        ({"source": "ExistingClaim", "existingClaim": {"claimName": "a", "subPath": "../x"}}, ["subPath", "../x"]),
+        ({"source": "ExistingClaim", "existingClaim": {"claimName": "a", "subPath": "/x"}}, ["subPath", "/x"]),
+        ({"huggingFace": {"repo": "a/b", "sizeGiB": 0}}, ["sizeGiB", "0"]),
+        ({"huggingFace": {"repo": "a/b", "sizeGiB": 1, "include": [7]}}, ["include"]),
+        ({"huggingFace": {"repo": "a/b", "sizeGiB": 1, "authSecret": {"name": ""}}}, ["authSecret"]),
+        ({"huggingFace": 7}, ["repo"]),
     ],
 )
-def test_an_invalid_spec_changes_nothing(call: Call, spec: Any, reason: str, words: list[str]) -> None:
+def test_an_invalid_spec_changes_nothing(call: Call, spec: Any, words: list[str]) -> None:
     xr, observed, before = staged(call, cluster("west"))
     for seen in ({}, observed):
         answer = call(with_spec(xr, **spec), seen, looked_up(cluster("west")))
         assert set(answer.desired) == set(seen)
         assert answer.ready is False
         assert answer.status == before.status
-        assert answer.conditions["ArtifactReady"].reason == reason
+        assert answer.conditions["ArtifactReady"].reason == "InvalidSpec"
         assert all(w in answer.conditions["ArtifactReady"].message for w in words)
 
 
@@ -341,6 +344,7 @@ def test_a_vanished_cluster_is_let_go_without_asking_it(call: Call) -> None:
     back = call(xr, {k: fleet_observed(k, d) for k, d in first.desired.items()}, looked_up(cluster("west")))
     assert set(back.desired) == set(observed)
     assert back.desired[f"claim-west-{MAIN}"]["spec"]["managementPolicies"] == ["*"]
+    assert job_of(back)[1]["spec"]["managementPolicies"] == ["*"]
 
 
 def test_a_staged_cluster_that_is_not_ready_keeps_its_slot(call: Call) -> None:
@@ -507,3 +511,65 @@ def test_names_are_short_and_tell_caches_apart(call: Call) -> None:
     for made in answer.desired.values():
         assert len(manifest(made)["metadata"]["name"]) <= 63
         assert validate_composed(made) == []
+
+
+def existing(path: str = "") -> Object:
+    block = {"claimName": "shared", **({"subPath": path} if path else {})}
+    xr = cache()
+    xr["spec"] = {"source": "ExistingClaim", "existingClaim": block}
+    return xr
+
+
+def existing_artifact(path: str = "") -> str:
+    return names.digest("artifact", "ExistingClaim", "shared", path)
+
+
+def test_an_existing_claim_is_only_looked_at(call: Call) -> None:
+    wanted = existing_artifact("models/qwen")
+    required = looked_up(cluster("west", storage=""), artifacts=[wanted])
+    xr, observed, answer = grow(call, existing("models/qwen"), required, report)
+    assert set(answer.desired) == {"namespace-west", f"claim-west-{wanted}"}
+    for made in answer.desired.values():
+        assert validate_composed(made) == []
+    claim = answer.desired[f"claim-west-{wanted}"]
+    assert claim["spec"]["managementPolicies"] == ["Observe"]
+    assert manifest(claim)["metadata"] == {"name": "shared", "namespace": names.tenant_namespace(NS)}
+    assert answer.ready is True
+    (entry,) = answer.status["clusters"]
+    assert (entry["phase"], entry["claimName"], entry["subPath"]) == ("Ready", "shared", "models/qwen")
+    assert [f for f in losses(call, xr, observed, required) if not f.endswith("claims readiness")] == []
+
+
+def test_an_existing_claim_that_is_missing_is_said(call: Call) -> None:
+    wanted = existing_artifact()
+    required = looked_up(cluster("west"), artifacts=[wanted])
+    xr, observed, _ = grow(call, existing(), required, report)
+    observed[f"claim-west-{wanted}"]["status"] = {
+        "conditions": [{"type": "Synced", "status": "False", "message": "not found"}]
+    }
+    answer = call(xr, observed, required)
+    assert_waiting(answer)
+    (entry,) = answer.status["clusters"]
+    assert entry["phase"] == "Pending"
+    assert all(w in entry["message"] for w in (names.tenant_namespace(NS), "shared", "create it", "not found"))
+
+
+def test_from_a_download_to_an_existing_claim(call: Call) -> None:
+    xr, observed, _ = staged(call, cluster("west"))
+    xr["spec"] = existing()["spec"]
+    wanted = existing_artifact()
+    used = looked_up(cluster("west"), replicas=[replica("r", "west", MAIN)], artifacts=[MAIN, wanted])
+    _, observed, answer = grow_from(call, xr, observed, used)
+    assert {f"claim-west-{MAIN}", f"claim-west-{wanted}"} <= set(answer.desired)
+    assert answer.desired[f"claim-west-{MAIN}"]["spec"]["managementPolicies"] == ["*"]
+    free = call(xr, observed, looked_up(cluster("west"), artifacts=[MAIN, wanted]))
+    assert set(free.desired) == {"namespace-west", f"claim-west-{wanted}"}
+
+
+def grow_from(
+    call: Call, xr: Object, observed: dict[str, Object], required: Any
+) -> tuple[Object, dict[str, Object], Any]:
+    for _ in range(5):
+        answer = call(xr, observed, required)
+        observed = {k: fleet_observed(k, d) for k, d in answer.desired.items()}
+    return xr, observed, answer
