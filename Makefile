@@ -53,7 +53,15 @@ e2e-tools: venv ## Build the programs of a real control plane (Go; some 20 minut
 
 .PHONY: e2e
 e2e: e2e-tools ## Run the suite on a real control plane (Go, and root or user namespaces).
-	$(BIN)/pytest tests/e2e -o norecursedirs=.venv
+	$(BIN)/pytest tests/e2e -o norecursedirs=.venv -s
+
+.PHONY: e2e-chaos
+e2e-chaos: e2e-tools ## Kill each program of a real control plane at twenty moments of a rollout.
+	E2E_CHAOS_ROUNDS=20 $(BIN)/pytest tests/e2e/test_chaos.py -o norecursedirs=.venv -s
+
+.PHONY: control-plane
+control-plane: e2e-tools ## Bring up a real control plane and stay; prints how to reach it.
+	$(PYTHON) -m tests.e2e.plane
 
 REGISTRY ?= registry.example.org/modelplane
 CROSSPLANE ?=

@@ -1,19 +1,32 @@
 """The getting-started fleet on the control plane: its machines, its Secrets, its manifests."""
 
 import base64
+import time
 from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.e2e.plane.client import Manifest
+from tests.e2e.plane.client import Manifest, condition, is_true
 from tests.e2e.plane.kubernetes import Cluster
 from tests.e2e.plane.plane import ROOT, ControlPlane
+from tests.e2e.plane.waiting import wait
 from tests.e2e.standins import devices
 
-from modelplane.labels import SYSTEM_NAMESPACE, VERSION
+from modelplane.labels import DEPLOYMENT, SYSTEM_NAMESPACE, TENANT, VERSION
 
 EXAMPLE = ROOT / "examples" / "getting-started"
 TEAM = "ml-team"
+EXPECTED = (
+    ("InferenceClass", "nvidia-l4", ""),
+    ("InferenceClass", "nvidia-h100-8x", ""),
+    ("InferenceCluster", "east", ""),
+    ("InferenceCluster", "west", ""),
+    ("InferenceGateway", "default", ""),
+    ("ModelDeployment", "qwen-8b", TEAM),
+    ("ModelDeployment", "llama-70b", TEAM),
+    ("ModelService", "chat", TEAM),
+)
+"""What of the example becomes Ready: all but the deployment that asks for more than there is."""
 
 
 def manifests(path: Path = EXAMPLE) -> list[Manifest]:
@@ -60,3 +73,64 @@ def ready(plane: ControlPlane, kind: str, name: str, namespace: str = TEAM, seco
     """Wait until one of our objects is Ready."""
     why = plane.why
     return plane.control.wait_condition(VERSION, kind, name, "Ready", namespace, seconds, why)
+
+
+def get(plane: ControlPlane, kind: str, name: str, namespace: str = TEAM) -> Manifest:
+    """Read one of our objects; fails if it is not there."""
+    found = plane.control.client.get(VERSION, kind, name, namespace)
+    assert found is not None, f"no {kind} {namespace}/{name}"
+    return found
+
+
+def replicas(plane: ControlPlane, deployment: str) -> list[Manifest]:
+    """List the replicas of a deployment."""
+    return plane.control.client.list(VERSION, "ModelReplica", TEAM, f"{DEPLOYMENT}={deployment}")
+
+
+def scale(plane: ControlPlane, deployment: str, count: int, seconds: float = 180) -> float:
+    """Scale a deployment as a user does, wait until all is as asked, and return how long that took."""
+    started = time.monotonic()
+    done = plane.kubectl(plane.control, "scale", "modeldeployment", deployment, "-n", TEAM, f"--replicas={count}")
+    assert done.returncode == 0, done.stderr
+    settled(plane, deployment, count, seconds)
+    return time.monotonic() - started
+
+
+def settled(plane: ControlPlane, deployment: str, count: int, seconds: float = 180) -> None:
+    """Wait until a deployment is Ready as it is now, with so many replicas, all Ready and of its revision."""
+
+    def check() -> bool:
+        found = get(plane, "ModelDeployment", deployment)
+        own = replicas(plane, deployment)
+        status = found.get("status", {}).get("replicas", {})
+        ready = condition(found, "Ready")
+        return (
+            ready.get("status") == "True"
+            and ready.get("observedGeneration", found["metadata"]["generation"]) == found["metadata"]["generation"]
+            and len(own) == count
+            and all(is_true(r, "Ready") and "deletionTimestamp" not in r["metadata"] for r in own)
+            and status.get("ready") == status.get("updated") == count
+        )
+
+    wait(f"{deployment} has {count} ready replicas", check, seconds, plane.why, step=0.3)
+
+
+def leftovers(cluster: Cluster) -> list[str]:
+    """List what our replicas keep on a workload cluster."""
+    kinds = [
+        ("v1", "Pod"),
+        ("v1", "Service"),
+        ("v1", "Secret"),
+        ("apps/v1", "Deployment"),
+        ("gateway.networking.k8s.io/v1", "HTTPRoute"),
+        ("policy/v1", "PodDisruptionBudget"),
+        ("resource.k8s.io/v1", "ResourceClaimTemplate"),
+        ("resource.k8s.io/v1", "ResourceClaim"),
+    ]
+    tenants = {n["metadata"]["name"] for n in cluster.client.list("v1", "Namespace", labels=TENANT)}
+    return sorted(
+        f"{kind} {found['metadata']['namespace']}/{found['metadata']['name']}"
+        for api_version, kind in kinds
+        for found in cluster.client.list(api_version, kind)
+        if found["metadata"]["namespace"] in tenants
+    )

@@ -1,7 +1,7 @@
 """Plays what runs package pods: Crossplane's package runtime is External here, so somebody says where packages run.
 
 For a FunctionRevision: the endpoint of the process that serves every function. For a ProviderRevision: a service
-account, with the name that its DeploymentRuntimeConfig gives, and a Deployment. Both: healthy, with Crossplane's own TLS Secrets.
+account, named as its DeploymentRuntimeConfig says, and a Deployment. Both: healthy, with Crossplane's TLS Secrets.
 """
 
 import time

@@ -105,6 +105,9 @@ class Providers:
         for folder in _BROUGHT.get(chart, ()):
             for definition in definitions(folder):
                 cluster.apply(definition, manager="helm")
+            if folder == "gateway-api-v1.5.1":
+                for kind in ("GRPCRoute", "TLSRoute"):
+                    cluster.apply(_unused(kind), manager="helm")
         if chart == DRA_CHART:
             devices.install(cluster)
         if _is_traefik(release) and not self.traefik.alive:
@@ -136,6 +139,26 @@ class Providers:
             token = kubeconfig["users"][0]["user"]["token"]
             self._clusters[server] = Client(server, token, self.control.authority)
         return self._clusters[server]
+
+
+def _unused(kind: str) -> Manifest:
+    """Build the definition of a kind of Gateway API that Traefik watches and we have no schema of."""
+    plural = kind.lower() + "s"
+    group = "gateway.networking.k8s.io"
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema, "subresources": {"status": {}}}
+    annotations = {"api-approved.kubernetes.io": "unapproved, test only"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}", "annotations": annotations},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"},
+            "versions": [version],
+        },
+    }
 
 
 def _is_traefik(resource: Manifest) -> bool:

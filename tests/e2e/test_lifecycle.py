@@ -1,0 +1,105 @@
+"""Scale, roll out, delete: clients see no error, and nothing is left behind."""
+
+import time
+
+import pytest
+from tests.e2e import fleet, traffic
+from tests.e2e.plane.client import Manifest
+from tests.e2e.plane.plane import ControlPlane
+from tests.e2e.plane.waiting import wait
+from tests.e2e.test_serving import address, cluster_of, pods
+
+MODEL = "llama-70b"
+
+
+def deployments(plane: ControlPlane) -> set[str]:
+    return {d["metadata"]["name"] for c in plane.workloads for d in c.client.list("apps/v1", "Deployment")}
+
+
+def test_scale_up_down_to_nothing_and_back(served: ControlPlane) -> None:
+    took = {}
+    with traffic.Load(address(served)) as load:
+        for count in (1, 3, 0, 2):
+            took[count] = round(fleet.scale(served, MODEL, count), 1)
+
+            def as_asked(count: int = count) -> bool:
+                return sum(name.startswith(MODEL) for name in deployments(served)) == count
+
+            wait(f"{count} Deployments of {MODEL} on the workload clusters", as_asked, 120, served.why)
+    served.timings |= {f"scale to {count}": seconds for count, seconds in took.items()}
+    print(f"\nscaling: {took} s; {load.summary()}")
+    assert not load.errors, load.summary()
+
+
+def test_pods_that_use_half_a_node_share_it(served: ControlPlane) -> None:
+    fleet.scale(served, MODEL, 4)
+    nodes = [pods(cluster_of(served, r), r)[0]["spec"]["nodeName"] for r in fleet.replicas(served, MODEL)]
+    assert sorted(nodes.count(n) for n in set(nodes)) == [2, 2]
+    fleet.scale(served, MODEL, 2)
+
+
+def test_rollout_loses_no_request(served: ControlPlane) -> None:
+    before = {r["metadata"]["name"] for r in fleet.replicas(served, MODEL)}
+    found = fleet.get(served, "ModelDeployment", MODEL)
+    spec = found["spec"]["template"]["spec"]
+    spec["engines"][0]["members"][0]["template"]["spec"]["containers"][0]["image"] = (
+        "docker.io/vllm/vllm-openai:v0.11.1"
+    )
+    started = time.monotonic()
+    with traffic.Load(address(served)) as load:
+        served.control.client.patch(found, {"spec": {"template": {"spec": spec}}})
+
+        def replaced() -> bool:
+            images = {
+                pod["spec"]["containers"][0]["image"]
+                for r in fleet.replicas(served, MODEL)
+                for pod in pods(cluster_of(served, r), r)
+            }
+            return images == {"docker.io/vllm/vllm-openai:v0.11.1"}
+
+        wait("every pod has the new image", replaced, 240, served.why, step=0.5)
+        fleet.settled(served, MODEL, 2)
+        time.sleep(2)
+    served.timings["rollout of two"] = round(time.monotonic() - started, 1)
+    print(f"\nrollout: {load.summary()}; {before} -> {[r['metadata']['name'] for r in fleet.replicas(served, MODEL)]}")
+    assert not load.errors, load.summary()
+
+
+@pytest.mark.parametrize("propagation", ["Background", "Foreground"])
+def test_deleted_deployment_leaves_nothing(served: ControlPlane, propagation: str) -> None:
+    name = f"gone-{propagation.lower()}"
+    model = fleet.get(served, "ModelDeployment", "qwen-8b")
+    manifest: Manifest = {
+        "apiVersion": model["apiVersion"],
+        "kind": "ModelDeployment",
+        "metadata": {"name": name, "namespace": fleet.TEAM},
+        "spec": {"replicas": 2, "template": model["spec"]["template"]},
+    }
+    manifest["spec"]["template"]["metadata"] = {"labels": {"model": name}}
+    served.control.client.apply(manifest)
+    fleet.settled(served, name, 2)
+    started = time.monotonic()
+    served.control.client.delete(manifest, propagation)
+
+    def left() -> list[str]:
+        client = served.control.client
+        kinds = (
+            ("modelplane.ai/v1alpha1", "ModelDeployment"),
+            ("modelplane.ai/v1alpha1", "ModelReplica"),
+            ("modelplane.ai/v1alpha1", "ModelEndpoint"),
+            ("kubernetes.m.crossplane.io/v1alpha1", "Object"),
+            ("protection.crossplane.io/v1beta1", "Usage"),
+            ("v1", "Service"),
+            ("discovery.k8s.io/v1", "EndpointSlice"),
+        )
+        here = [
+            f"{kind} {o['metadata']['name']}"
+            for version, kind in kinds
+            for o in client.list(version, kind, fleet.TEAM)
+            if name in str(o["metadata"])
+        ]
+        return here + [f"{c.name}: {x}" for c in served.workloads for x in fleet.leftovers(c) if name in x]
+
+    wait(f"nothing of {name} is left", lambda: not left(), 180, lambda: "\n".join(left()), step=0.5)
+    served.timings[f"delete in {propagation.lower()}"] = round(time.monotonic() - started, 1)
+    fleet.settled(served, "qwen-8b", 1)

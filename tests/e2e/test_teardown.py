@@ -1,0 +1,72 @@
+"""Take the fleet down as a user does: every deletion ends, and nothing is left."""
+
+import time
+
+from tests.e2e import fleet
+from tests.e2e.plane.client import Manifest
+from tests.e2e.plane.plane import ControlPlane
+from tests.e2e.plane.waiting import wait
+
+
+def gone(plane: ControlPlane, manifest: Manifest, seconds: float) -> float:
+    """Wait until an object is gone; returns how long it took."""
+    started = time.monotonic()
+    meta = manifest["metadata"]
+    reference = (manifest["apiVersion"], manifest["kind"], meta["name"], meta.get("namespace", ""))
+    wait(
+        f"{manifest['kind']} {meta['name']} is gone",
+        lambda: plane.control.client.get(*reference) is None,
+        seconds,
+        lambda: plane.control.explain(*reference) + str(plane.control.client.get(*reference)) + plane.why(),
+        step=0.5,
+    )
+    return round(time.monotonic() - started, 1)
+
+
+def of_kind(kind: str) -> list[Manifest]:
+    return [m for m in fleet.manifests() if m["kind"] == kind]
+
+
+def test_services_and_deployments_go(served: ControlPlane) -> None:
+    for kind, propagation in (("ModelService", "Foreground"), ("ModelDeployment", "Foreground")):
+        for manifest in of_kind(kind):
+            served.control.client.delete(manifest, propagation)
+        for manifest in of_kind(kind):
+            served.timings[f"delete {kind} {manifest['metadata']['name']}"] = gone(served, manifest, 180)
+    for kind in ("ModelReplica", "ModelEndpoint"):
+        assert served.control.client.list("modelplane.ai/v1alpha1", kind) == []
+
+    def left() -> list[str]:
+        return [f"{c.name}: {x}" for c in served.workloads for x in fleet.leftovers(c)]
+
+    wait("nothing of the models is left on the clusters", lambda: not left(), 60, lambda: "\n".join(left()))
+    assert served.control.client.list("kubernetes.m.crossplane.io/v1alpha1", "Object", fleet.TEAM) == []
+
+
+def test_clusters_go(served: ControlPlane) -> None:
+    east, west = of_kind("InferenceCluster")
+    served.control.client.delete(east, "Foreground")
+    served.control.client.delete(west, "Background")
+    for manifest in (east, west):
+        served.timings[f"delete cluster {manifest['metadata']['name']}"] = gone(served, manifest, 240)
+
+    def left() -> list[str]:
+        client = served.control.client
+        kinds = (
+            ("infrastructure.modelplane.ai/v1alpha1", "ServingStack"),
+            ("kubernetes.m.crossplane.io/v1alpha1", "Object"),
+            ("kubernetes.m.crossplane.io/v1alpha1", "ClusterProviderConfig"),
+            ("kubernetes.m.crossplane.io/v1alpha1", "ProviderConfig"),
+        )
+        found = [f"{kind} {o['metadata']['name']}" for version, kind in kinds for o in client.list(version, kind)]
+        releases = client.list("helm.m.crossplane.io/v1beta1", "Release")
+        return found + [f"Release {r['metadata']['name']}" for r in releases if "default" not in r["metadata"]["name"]]
+
+    wait("nothing of the clusters is left", lambda: not left(), 240, lambda: "\n".join(left()) + served.why(), step=0.5)
+
+
+def test_classes_and_gateway_go(served: ControlPlane) -> None:
+    for kind in ("InferenceClass", "InferenceGateway"):
+        for manifest in of_kind(kind):
+            served.control.client.delete(manifest)
+            served.timings[f"delete {kind} {manifest['metadata']['name']}"] = gone(served, manifest, 120)
