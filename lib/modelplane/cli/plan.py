@@ -12,6 +12,9 @@ from modelplane.plan.manifests import Manifest, ManifestError
 from modelplane.simulate import World
 from modelplane.simulate.world import EPOCH, UnsettledError
 
+LATER = 600
+"""Seconds after which a cluster that does not answer counts as unreachable, and then some."""
+
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
@@ -38,6 +41,8 @@ def plan(
     is simulated is Crossplane, the providers and the workload clusters, where everything works. A Secret that the
     manifests do not hold is assumed to exist. Nothing is applied and no cluster or network is used.
 
+    With --without the cluster is gone: live replicas on it are replaced elsewhere where there is room.
+
     With --observed FILE (from `kubectl get ... -o yaml`, or -) the plan starts from live objects and also says what
     would be added, changed and deleted.
 
@@ -48,6 +53,7 @@ def plan(
         found = manifests.read(paths)
         fleet.check(found)
         live = manifests.read(observed) if observed else []
+        unreachable = {config for name in lost for config in fleet.configs_of(name, live)}
         for name in lost:
             found, live = _without(name, found, live)
         for setting in replicas:
@@ -57,8 +63,12 @@ def plan(
         world = fleet.world(EPOCH)
         world.restore(_cleaned(m.obj) for m in live)
         before = world.store.snapshot() if observed else None
+        world.providers.unreachable |= unreachable
         fleet.apply(world, found)
         settled = world.settle(progress=_progress())
+        if unreachable:
+            world.advance(LATER)
+            settled = settled.then(world.settle(progress=_progress()))
     except (ManifestError, UnsettledError) as error:
         raise click.ClickException(str(error)) from error
     if output == "yaml":

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from modelplane import catalog
-from modelplane.kube.objects import Object
+from modelplane.kube.objects import Object, objects, text
 from modelplane.plan.manifests import Manifest, ManifestError
 from modelplane.simulate import Key, RefusedError, World
 from modelplane.simulate.definitions import Definition, load
@@ -24,8 +24,28 @@ def log(*, debug: bool) -> None:
 
 def world(clock: float) -> World:
     """An empty control plane that runs the functions in this process, at a fixed time."""
-    runner = Runner(catalog.loaders("all"), now=lambda: clock)
-    return World(Caller(in_process(runner)), clock=clock)
+
+    def now() -> float:
+        return made.clock
+
+    made = World(Caller(in_process(Runner(catalog.loaders("all"), now=now))), clock=clock)
+    return made
+
+
+def configs_of(cluster: str, manifests: Iterable[Manifest]) -> set[str]:
+    """Names of the provider configs among live objects that an InferenceCluster owns, itself or through others."""
+    found = [m.obj for m in manifests]
+    owners = {
+        text(obj, "metadata", "uid")
+        for obj in found
+        if text(obj, "kind") == "InferenceCluster" and text(obj, "metadata", "name") == cluster
+    }
+    names: set[str] = set()
+    while owners:
+        below = [o for o in found if any(text(r, "uid") in owners for r in objects(o, "metadata", "ownerReferences"))]
+        names |= {text(o, "metadata", "name") for o in below if text(o, "kind").endswith("ProviderConfig")}
+        owners = {text(o, "metadata", "uid") for o in below}
+    return names
 
 
 def check(manifests: Sequence[Manifest]) -> None:

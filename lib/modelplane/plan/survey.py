@@ -209,7 +209,7 @@ def _assumed(world: World) -> tuple[str, ...]:
 
 
 def _changes(world: World, before: dict[Key, Object]) -> Changes:
-    after = {key_of(obj): obj for obj in world.store}
+    after = {key_of(obj): obj for obj in world.store if not text(obj, "metadata", "deletionTimestamp")}
     shared = before.keys() & after.keys()
     changed = [k for k in shared if _intent(before[k]) != _intent(after[k])]
     return Changes(
@@ -224,7 +224,7 @@ def _names(keys: Iterable[Key]) -> tuple[str, ...]:
 
 
 def _intent(obj: Object) -> Object:
-    meta = {k: v for k, v in mapping(obj, "metadata").items() if k in ("labels", "annotations", "deletionTimestamp")}
+    meta = {k: v for k, v in mapping(obj, "metadata").items() if k in ("labels", "annotations")}
     rest = {k: v for k, v in obj.items() if k not in ("metadata", "status", "spec")}
     spec = {k: v for k, v in mapping(obj, "spec").items() if k != "crossplane"}
     return {**rest, "metadata": meta, "spec": spec}

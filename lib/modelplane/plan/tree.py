@@ -8,6 +8,10 @@ from modelplane.simulate.crossplane import RESOURCE_ANNOTATION
 from modelplane.simulate.store import controller_of, group_of, key_of
 
 
+NEGATIVE = frozenset({"Degraded", "DrainBlocked", "EndpointsTruncated", "OutOfScope"})
+"""Conditions that are good when False."""
+
+
 def grow(world: World) -> tuple[Composite, ...]:
     """Every composite that nothing else composes, with all below it."""
     return tuple(_node(world, obj) for obj in world.store if fleet.is_composite(obj) and not controller_of(obj))
@@ -50,6 +54,6 @@ def reason(world: World, obj: Object) -> str:
     if last is not None and last.error:
         return last.error
     for condition in Resource.of(obj).conditions.values():
-        if condition.status != "True" and condition.message:
+        if condition.status != "True" and condition.message and condition.type not in NEGATIVE:
             return f"{condition.type}={condition.status} {condition.reason}: {condition.message}"
     return ""

@@ -40,6 +40,17 @@ class Settled:
     received: int = 0
     errors: dict[Key, str] = field(default_factory=dict)
 
+    def then(self, after: "Settled") -> "Settled":
+        """What two settlings one after the other took."""
+        return Settled(
+            rounds=self.rounds + after.rounds,
+            passes=self.passes + after.passes,
+            calls=self.calls + after.calls,
+            sent=self.sent + after.sent,
+            received=self.received + after.received,
+            errors=after.errors,
+        )
+
 
 class World:
     """A control plane around one caller. `clock` is Unix seconds; `advance` moves it."""
@@ -54,8 +65,9 @@ class World:
         """The last pass of every composite."""
 
     def advance(self, seconds: float) -> None:
-        """Let time pass."""
+        """Let time pass; every composite is due again."""
         self.clock += seconds
+        self.last.clear()
 
     def apply(self, source: str | Path | Object | Iterable[Object]) -> list[Object]:
         """Apply manifests as `kubectl apply` does: YAML text, a file, a folder, an object or several.
