@@ -1,13 +1,13 @@
 """What a function wants, checked and encoded once."""
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from crossplane.function.proto.v1 import run_function_pb2 as fnv1
 from google.protobuf import duration_pb2
 
-from modelplane.kube.objects import Condition, Object, Resource, mapping, text
+from modelplane.kube.objects import Condition, Object, Resource, mapping, objects, text
 from modelplane.labels import EXTERNAL_NAME, FOREGROUND, GROUP
 from modelplane.xfn import wire
 from modelplane.xfn.request import Request
@@ -221,8 +221,9 @@ def observed_intent(resource: Resource) -> Object | None:
     """Rebuild what was once desired from what is observed; None where the object cannot be read.
 
     apiVersion, kind, name, namespace, the labels, annotations and finalizers that functions set, and the spec; what
-    Crossplane and controllers add is left to them. A manifest that is a Secret loses its payload: the provider
-    writes values that it copied from elsewhere into the Object's spec, and they must not travel through a response.
+    Crossplane and controllers add is left to them. A manifest that is a Secret loses its payload, and so does a
+    ConfigMap that is filled from elsewhere: the provider writes values that it copied into the Object's spec, and
+    they must not travel through a response.
     """
     raw = resource.raw
     if not resource.api_version or not resource.kind or not resource.name:
@@ -242,12 +243,23 @@ def observed_intent(resource: Resource) -> Object | None:
     for field, value in raw.items():
         if field not in ("apiVersion", "kind", "metadata", "status"):
             intent[field] = value
-    manifest = mapping(intent, "spec", "forProvider", "manifest")
-    if text(manifest, "kind") == "Secret" and text(manifest, "apiVersion") == "v1":
+    payload = _copied(mapping(intent, "spec"))
+    if payload:
         intent = copy.deepcopy(intent)
-        for field in ("data", "stringData"):
+        for field in payload:
             intent["spec"]["forProvider"]["manifest"].pop(field, None)
     return intent
+
+
+def _copied(spec: Mapping[str, Any]) -> Sequence[str]:
+    """Fields of an Object's manifest that hold values which are not the function's own."""
+    manifest = mapping(spec, "forProvider", "manifest")
+    if text(manifest, "apiVersion") != "v1":
+        return ()
+    if text(manifest, "kind") == "Secret":
+        return ("data", "stringData")
+    patched = any(mapping(reference, "patchesFrom") for reference in objects(spec, "references"))
+    return ("data", "binaryData") if patched and text(manifest, "kind") == "ConfigMap" else ()
 
 
 def _foreign(label: str) -> bool:

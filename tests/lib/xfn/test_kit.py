@@ -187,6 +187,32 @@ def test_held_secret_manifest_loses_its_payload():
     assert "data" in raw["spec"]["forProvider"]["manifest"]
 
 
+COPIED = {"patchesFrom": {"apiVersion": "v1", "kind": "ConfigMap", "name": "c"}, "toFieldPath": "data[k]"}
+
+
+@pytest.mark.parametrize(
+    ("references", "left"),
+    [
+        ([COPIED], set()),
+        ([{"dependsOn": {"name": "other"}}, COPIED], set()),
+        ([{"dependsOn": {"name": "other"}}], {"data", "binaryData"}),
+        (None, {"data", "binaryData"}),
+        ("garbled", {"data", "binaryData"}),
+    ],
+)
+def test_held_config_map_loses_what_was_copied_into_it(references, left):
+    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"k": "v"}, "binaryData": {"b": "dg=="}}
+    raw = {
+        "apiVersion": "kubernetes.m.crossplane.io/v1alpha1",
+        "kind": "Object",
+        "metadata": {"name": "c"},
+        "spec": {"references": references, "forProvider": {"manifest": manifest}},
+    }
+    kept = observed_intent(Resource.of(raw))["spec"]["forProvider"]["manifest"]
+    assert set(kept) == {"apiVersion", "kind", *left}
+    assert "data" in manifest
+
+
 @pytest.mark.parametrize(
     "conditions, good",
     [
