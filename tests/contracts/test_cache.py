@@ -113,3 +113,15 @@ def test_a_claim_that_exists_is_mounted_where_its_files_are(fleet: World, path: 
     (mount,) = (m for m in pod["containers"][0]["volumeMounts"] if m["name"] == "model-cache")
     assert mount.get("subPath", "") == path
     assert mount["readOnly"] is True
+
+
+@pytest.mark.parametrize("storage", [True, False])
+def test_only_a_cluster_with_files_is_guarded(fleet: World, storage: bool) -> None:
+    bare = copy.deepcopy(manifests()["InferenceCluster", "east"])
+    bare["metadata"]["name"] = "bare"
+    if storage:
+        bare["spec"]["cluster"]["existing"]["cache"] = {"storageClassName": "efs"}
+    fleet.apply(bare)
+    fleet.apply(CACHE)
+    fleet.settle()
+    assert ("usage-caches" in fleet.composed("InferenceCluster", "bare")) is storage

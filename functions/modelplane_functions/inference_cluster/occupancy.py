@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from modelplane.kube.objects import Object, dig, objects, text
 from modelplane.scheduler import fleet, types
 
+UNSUPPORTED = "Unsupported"
+"""Phase of a ModelCache on a cluster that it lists although it has nothing there."""
+
 
 @dataclass(frozen=True)
 class Replica:
@@ -51,8 +54,8 @@ def cache(raw: Object) -> Cache:
         and (status is None or isinstance(status, Mapping))
         and (clusters is None or isinstance(clusters, (list, tuple)))
     )
-    named = frozenset(text(entry, "name") for entry in objects(clusters)) if readable else None
-    return Cache(_label(raw), bool(text(raw, "metadata", "deletionTimestamp")), named)
+    named = frozenset(text(e, "name") for e in objects(clusters) if text(e, "phase") != UNSUPPORTED)
+    return Cache(_label(raw), bool(text(raw, "metadata", "deletionTimestamp")), named if readable else None)
 
 
 def _label(raw: Object) -> str:
