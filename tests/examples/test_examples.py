@@ -1,5 +1,6 @@
 """Every example is admitted, composes what API servers accept, and settles; the first plan says what it should."""
 
+import functools
 import json
 import os
 import subprocess
@@ -31,6 +32,7 @@ def modelplane(*arguments: str, seed: str = "0", stdin: str = "") -> subprocess.
     return subprocess.run(command, cwd=ROOT, env=environment, input=stdin, capture_output=True, text=True, check=False)
 
 
+@functools.cache
 def plan(*arguments: str) -> dict[str, Any]:
     done = modelplane("plan", "-o", "json", *arguments)
     assert done.returncode == 0, done.stderr

@@ -165,25 +165,38 @@ def _services(world: World) -> tuple[Served, ...]:
 
 
 def _warnings(world: World, settled: Settled) -> tuple[str, ...]:
-    """Everything that a user should act on: failed reconciles, composites that are not ready, refused deletions."""
-    found: list[str] = [f"{key}: {error}" for key, error in settled.errors.items()]
+    """Everything that a user should act on, one cause once: what failed, what is not as it should be, what warns."""
+    found: list[str] = []
     for key in world.crossplane.composites():
         obj = world.store.get(key)
-        if obj is None or key in settled.errors or key.kind in ("ModelDeployment", "ModelReplica"):
+        if obj is None:
             continue
-        resource = Resource.of(obj)
-        why = tree.reason(world, obj)
-        truncated = resource.conditions.get("EndpointsTruncated")
-        if truncated is not None and truncated.status == "True":
-            found.append(f"{key}: {truncated.message}")
-        if not resource.ready and not _explained_above(world, obj):
-            found.append(f"{key}: {why or 'not ready'}")
-    for key in world.crossplane.composites():
-        obj = world.store.get(key)
-        if key.kind == "ModelReplica" and obj is not None and not Resource.of(obj).ready and key not in settled.errors:
-            found.append(f"{key}: {tree.reason(world, obj) or 'not ready'}")
+        if key in settled.errors:
+            found.append(f"{key}: {settled.errors[key]}")
+            continue
+        said = [] if _explained_above(world, obj) else _complaints(key, Resource.of(obj))
+        if (
+            not said
+            and not Resource.of(obj).ready
+            and key.kind != "ModelDeployment"
+            and not _explained_above(world, obj)
+        ):
+            said = ["not ready"]
+        last = world.last.get(key)
+        said += [event.message for event in last.events if event.severity == "Warning"] if last is not None else []
+        found += [f"{key}: {message}" for message in said]
     found += [f"{r.key} would not be deleted: {r.why}" for r in world.store.refusals]
     return tuple(dict.fromkeys(found))
+
+
+def _complaints(key: Key, resource: Resource) -> list[str]:
+    """Conditions of a composite that are not as they should be."""
+    elsewhere = ("ReplicasScheduled", "ReplicasReady") if key.kind == "ModelDeployment" else ()
+    return [
+        f"{c.type}={c.status} {c.reason}: {c.message}"
+        for c in resource.conditions.values()
+        if c.message and c.type not in elsewhere and not tree.is_good(c)
+    ]
 
 
 def _explained_above(world: World, obj: Object) -> bool:

@@ -1,15 +1,23 @@
 """The composition tree: what composes what, down to the objects on workload clusters."""
 
-from modelplane.kube.objects import Object, Resource, mapping, text
+from modelplane.kube.objects import Condition, Object, Resource, mapping, text
 from modelplane.plan import fleet
 from modelplane.plan.report import Composite
 from modelplane.simulate import World
 from modelplane.simulate.crossplane import RESOURCE_ANNOTATION
 from modelplane.simulate.store import controller_of, group_of, key_of
 
-
 NEGATIVE = frozenset({"Degraded", "DrainBlocked", "EndpointsTruncated", "OutOfScope"})
 """Conditions that are good when False."""
+HARMLESS = frozenset({("SmartRouting", "SinglePod")})
+"""Types and reasons that are as they should be although they are not True."""
+
+
+def is_good(condition: Condition) -> bool:
+    """Whether a condition is as it should be."""
+    if (condition.type, condition.reason) in HARMLESS:
+        return True
+    return (condition.status == "True") is not (condition.type in NEGATIVE)
 
 
 def grow(world: World) -> tuple[Composite, ...]:
@@ -54,6 +62,6 @@ def reason(world: World, obj: Object) -> str:
     if last is not None and last.error:
         return last.error
     for condition in Resource.of(obj).conditions.values():
-        if condition.status != "True" and condition.message and condition.type not in NEGATIVE:
+        if condition.message and not is_good(condition):
             return f"{condition.type}={condition.status} {condition.reason}: {condition.message}"
     return ""
