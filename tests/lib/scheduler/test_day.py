@@ -20,7 +20,8 @@ from tests.lib.scheduler.build import (
 )
 
 from modelplane.kube.taints import Toleration
-from modelplane.scheduler.types import Charge, Cluster, Own, Replica, Strategy
+from modelplane.scheduler import packing
+from modelplane.scheduler.types import Charge, Cluster, Own, Pool, Replica, Strategy
 
 SURGE = Strategy(max_unavailable=0, max_surge=1)
 
@@ -139,6 +140,24 @@ def test_nobody_yields_to_one_that_is_being_deleted() -> None:
     assert fates(decided) == {"qwen-west-0": "Keep"}
 
 
+def test_an_unfinished_search_costs_nobody_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 12 units a node: 5, 5, 5, 5, 4, 4, 4, 4 on three nodes pass by the sum and by no packing.
+    found = cluster("west", pool("h100", 3, gpu(count=12)))
+    replicas = [replica("west", at, 5 if at < 4 else 4, owner=f"m{at}") for at in range(8)]
+
+    def losers() -> list[str]:
+        lost = []
+        for mine in replicas:
+            rest = [r for r in replicas if r is not mine]
+            decided = schedule(deployment(1, workload(4), mine.deployment), fleet([found], [mine], rest))
+            lost += [name for name, fate in fates(decided).items() if fate == "Drop"]
+        return lost
+
+    assert losers() == ["m7-west-7"]
+    monkeypatch.setattr(packing, "SEARCH_LIMIT", 1)
+    assert losers() == []
+
+
 # Drain
 
 
@@ -246,6 +265,13 @@ def test_a_stalled_replica_gets_one_chance_elsewhere() -> None:
     assert fates(up) == {extra.name: "Keep", "qwen-west-0": "Drop"}
 
 
+def test_a_replacement_that_stalls_is_not_replaced_itself() -> None:
+    own = [serving("west"), replica("east", replaces="qwen-west-0", blocked="Stalled")]
+    decided = schedule(deployment(), fleet([DRAINED, cluster("east"), cluster("south")], own))
+    assert fates(decided) == {"qwen-east-0": "Keep", "qwen-west-0": "Leave"}
+    assert not decided.placed
+
+
 def test_at_most_one_extra_at_a_time() -> None:
     stuck = [replica("west", i, blocked="Stalled") for i in range(3)]
     decided = schedule(deployment(3), fleet([cluster("west"), cluster("east", pool("h100", 4))], stuck))
@@ -330,6 +356,22 @@ def test_it_prefers_the_pool_it_is_in() -> None:
     assert place.engines[0].members[0].pool == "h100"
 
 
+@pytest.mark.parametrize("pool_now", [pool(ready=False), pool(taints=(taint(effect="NoSchedule"),))])
+def test_what_keeps_others_out_does_not_stop_an_update_in_place(pool_now: Pool) -> None:
+    decided = schedule(deployment(), fleet([cluster("west", pool_now)], [outdated("west")]))
+    assert fates(decided) == {"qwen-west-0": "Update"}
+
+
+@pytest.mark.parametrize(
+    "units, copies, grows", [(2, 1, False), (1, 1, False), (3, 1, True), (2, 2, True), (1, 2, True)]
+)
+def test_growth_needs_to_know_what_else_runs_there(units: int, copies: int, grows: bool) -> None:
+    known = fleet([cluster()], [outdated("west", 0, 2)], matching=None, exact=frozenset())
+    decided = schedule(deployment(1, workload(units, copies=copies)), known)
+    assert fates(decided) == {"qwen-west-0": "Keep" if grows else "Update"}
+    assert decided.look == ({"west"} if grows else set())
+
+
 @pytest.mark.parametrize(
     "strategy, blocked, reason",
     [(Strategy(paused=True), "", "Paused"), (Strategy(), "Stalled", "DeadlineExceeded")],
@@ -387,9 +429,11 @@ def test_scaling_to_zero_and_back() -> None:
     assert len(schedule(deployment(1), fleet([cluster()])).placed) == 1
 
 
-def test_a_choice_once_made_is_kept() -> None:
-    own = [serving("a", 0), serving("b", 0, draining=True)]
-    assert fates(schedule(deployment(1), fleet([cluster("a"), cluster("b")], own)))["qwen-b-0"] == "Drop"
+@pytest.mark.parametrize("chosen", ["a", "b"])
+def test_a_choice_once_made_is_kept(chosen: str) -> None:
+    own = [serving(name, 0, draining=name == chosen) for name in "ab"]
+    decided = schedule(deployment(1), fleet([cluster("a"), cluster("b")], own))
+    assert [name for name, fate in fates(decided).items() if fate == "Drop"] == [f"qwen-{chosen}-0"]
 
 
 def test_a_replica_without_usage_is_charged_by_its_requests() -> None:

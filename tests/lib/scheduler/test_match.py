@@ -1,5 +1,6 @@
 """Fitting one pod to one node, against brute force."""
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 from tests.lib.scheduler.build import Words, gpu
 
 from modelplane.dra.device import Device
-from modelplane.scheduler.match import EFA_DRIVER, Fit, Matcher, Misfit, assign_units
+from modelplane.scheduler.match import EFA_DRIVER, Fit, Matcher, Misfit, Verdict, assign_units
 from modelplane.scheduler.types import Member, Reason, Request, Shape
 
 
@@ -58,6 +59,24 @@ def test_a_class_with_an_entry_that_errs_is_closed() -> None:
     assert isinstance(both, Misfit)
     assert both.reason is Reason.SELECTOR_ERROR
     assert "no such key" in both.message
+
+
+def test_an_entry_that_errs_closes_its_class_for_the_others() -> None:
+    odd = Device("odd", "gpu.nvidia.com", "gpu.nvidia.com", count=1)
+    found = Matcher(Partial()).fit(member(Request("a", 1, ("memory>=1Gi",))), Shape((small("x", 4, 1), odd)))
+    assert isinstance(found, Misfit)
+    assert found.reason is Reason.SELECTOR_ERROR
+    elsewhere = replace(odd, device_class="net.example.com")
+    assert isinstance(
+        Matcher(Partial()).fit(member(Request("a", 1, ("memory>=1Gi",))), Shape((small("x", 4, 1), elsewhere))), Fit
+    )
+
+
+class Partial(Words):
+    """Errs on devices without the key, as CEL does."""
+
+    def verdict(self, selector: str, device: Device) -> Verdict:
+        return super().verdict(selector, device) if device.capacity else Verdict(match=False, error="no such key")
 
 
 def test_synthetic_devices_match_and_never_claim() -> None:

@@ -21,6 +21,7 @@ from tests.lib.scheduler.build import (
 
 from modelplane.dra.device import Device
 from modelplane.kube.taints import Toleration
+from modelplane.scheduler.match import EFA_DRIVER
 from modelplane.scheduler.types import (
     CacheGate,
     Closed,
@@ -35,6 +36,8 @@ from modelplane.scheduler.types import (
     Workload,
 )
 
+NAMES = tuple(f"model-{at}" for at in range(12))
+"""Enough deployments that the hash of their names sides with every cluster once."""
 L4 = pool("l4", 4, gpu("24Gi", 1))
 H100 = pool("h100", 4, gpu("80Gi", 8))
 
@@ -77,8 +80,17 @@ def test_cost_decides_in_one_currency_only() -> None:
     assert where(schedule(deployment(), fleet([cluster("a", dear, euro)]))) == ["a/dear"]
 
 
+def test_smaller_cards_win_where_as_much_of_a_node_is_left() -> None:
+    small, large = pool("small", 1, gpu("24Gi")), pool("large", 1, gpu("80Gi"))
+    for name in NAMES:
+        order = deployment(name=name)
+        assert where(schedule(order, fleet([cluster("a", large), cluster("b", small)]))) == ["b/small"]
+        assert where(schedule(order, fleet([cluster("a", large, small)]))) == ["a/small"]
+
+
 def test_replicas_spread_over_clusters_before_they_share_one() -> None:
-    decided = schedule(deployment(4), fleet([cluster("a"), cluster("b")]))
+    roomy = pool("h100", 40)
+    decided = schedule(deployment(4), fleet([cluster("a", roomy), cluster("b", roomy)]))
     assert sorted(p.place.cluster for p in decided.placed) == ["a", "a", "b", "b"]
     assert sorted((p.place.cluster, p.index) for p in decided.placed) == [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
 
@@ -87,8 +99,9 @@ def test_topology_spread_is_a_preference() -> None:
     labels = {"a": "eu", "b": "eu", "c": "us"}
     clusters = [cluster(name, labels={"region": region}) for name, region in labels.items()]
     spread = Spread("region")
-    decided = schedule(deployment(2, spread=spread), fleet(clusters))
-    assert sorted(labels[p.place.cluster] for p in decided.placed) == ["eu", "us"]
+    for name in NAMES:
+        decided = schedule(deployment(2, name=name, spread=spread), fleet(clusters))
+        assert sorted(labels[p.place.cluster] for p in decided.placed) == ["eu", "us"]
     only = [c for c in clusters if c.name != "c"]
     assert len(schedule(deployment(2, spread=spread), fleet(only)).placed) == 2
 
@@ -177,6 +190,17 @@ def test_a_gang_spans_pools_of_one_fabric_domain_only(domains: tuple[str, str], 
     assert bool(decided.placed) is placed
     if placed:
         assert sorted(pools(decided.placed[0].place)) == ["p0", "p1"]
+
+
+def test_a_gang_on_an_efa_pool_claims_its_interfaces() -> None:
+    interfaces = Device("efa", EFA_DRIVER, "efa.example.com", count=4)
+    for fabric, usage in (("EFA", (("gpu", 8), ("efa", 4))), ("", (("gpu", 8),))):
+        found = cluster("a", pool("p", 2, gpu(), interfaces, fabric=fabric))
+        selectors = ("driver==gpu.nvidia.com",)
+        request = Request("gpu", 8, selectors, selectors)
+        engine = Engine("main", 1, (Member("Leader", 1, (request,)), Member("Worker", 1, (request,))))
+        decided = schedule(deployment(1, Workload((engine,))), fleet([found]))
+        assert decided.placed[0].place.engines[0].members[0].usage == usage
 
 
 def test_a_gang_prefers_one_pool() -> None:
