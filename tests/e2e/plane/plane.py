@@ -171,6 +171,9 @@ class ControlPlane:
             return len(found) == expected and all(is_true(p, "Installed") and is_true(p, "Healthy") for p in found)
 
         wait(f"{expected} packages are installed and healthy", healthy, seconds, self.explain_packages, step=0.3)
+        for api_version, kind in catalog.NAMES.values():
+            # A package is healthy before the API server serves its kinds.
+            wait(f"{kind} is served", lambda a=api_version, k=kind: self.control.client.resource(a, k), 60)
 
     def start_provider_kubernetes(self) -> Process:
         """Start provider-kubernetes with the rights and the flags that our packages give it."""
@@ -185,6 +188,8 @@ class ControlPlane:
             )
 
         wait("the RBAC manager gives provider-kubernetes its rights", bound, 60)
+        # It sets up its controller once, when it sees the definition; if that fails it says nothing and does nothing.
+        wait("Object is served", lambda: client.resource("kubernetes.m.crossplane.io/v1alpha1", "Object"), 60)
         kubeconfig = self.folder / "provider-kubernetes.kubeconfig"
         kubeconfig.write_text(client.as_service_account(NAMESPACE, name).kubeconfig())
         process = self.processes.start(
