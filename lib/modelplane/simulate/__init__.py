@@ -7,7 +7,18 @@ them until nothing changes. Same manifests in, same objects out: uids, names and
 
 from modelplane.simulate.admission import Admission, RefusedError
 from modelplane.simulate.crossplane import Crossplane, Pass
-from modelplane.simulate.store import Deletion, Key, Store
+from modelplane.simulate.store import Deletion, Key, ProtectedError, Store
 from modelplane.simulate.world import Settled, World
 
-__all__ = ["Admission", "Crossplane", "Deletion", "Key", "Pass", "RefusedError", "Settled", "Store", "World"]
+__all__ = [
+    "Admission",
+    "Crossplane",
+    "Deletion",
+    "Key",
+    "Pass",
+    "ProtectedError",
+    "RefusedError",
+    "Settled",
+    "Store",
+    "World",
+]
