@@ -15,7 +15,7 @@ from modelplane_functions.model_deployment.inputs import Inputs
 def compose(req: Request, rsp: Response) -> None:
     """Schedule a deployment and compose its replicas and endpoints."""
     inputs = Inputs(req, SelectorJudge())
-    decided = schedule(inputs.deployment, inputs.fleet, inputs.judge, now=req.now())
+    decided = schedule(inputs.deployment, inputs.fleet, inputs.judge, now=req.now)
     waiting = requirements.require(req, rsp, inputs, decided)
     composed = composition.compose(req, rsp, inputs, decided)
     status.report(req, rsp, inputs, decided, composed, waiting)

@@ -43,15 +43,16 @@ SERVICES = "services"
 
 @dataclass(frozen=True)
 class Cache:
-    """The ModelCache a deployment refers to. `found` is None while it has not been looked for."""
+    """The ModelCache a deployment refers to.
+
+    `found` is None while it has not been looked for. `ready` holds, by cluster where its files are all there, what a
+    replica needs to read them; `artifact` identifies the files, and is empty while nothing says.
+    """
 
     name: str
     found: bool | None
     selector: Mapping[str, str]
-    ready: frozenset[str]
-    artifacts: Mapping[str, str]
-    claims: Mapping[str, str]
-    sub_paths: Mapping[str, str]
+    ready: Mapping[str, Mapping[str, Any]]
     artifact: str
 
 
@@ -97,19 +98,24 @@ class Inputs:
             return None
         found = self._call.required(CACHE)
         raw = next((item.raw for item in found or () if item.name == name), {})
-        staged = [e for e in objects(raw, "status", "clusters") if text(e, "phase") == "Ready" and text(e, "name")]
-        artifacts = {text(entry, "name"): text(entry, "artifact") for entry in staged}
-        distinct = sorted(set(artifacts.values()))
+        clusters = objects(raw, "status", "clusters")
+        artifacts = {text(entry, "artifact") for entry in clusters} - {""}
         return Cache(
             name=name,
             found=None if found is None else bool(raw),
             selector=strings(raw, "spec", "clusterSelector", "matchLabels"),
-            ready=frozenset(artifacts),
-            artifacts=artifacts,
-            claims={text(entry, "name"): text(entry, "claimName") for entry in staged},
-            sub_paths={text(e, "name"): text(e, "subPath") for e in staged if isinstance(e.get("subPath"), str)},
-            artifact=distinct[0] if len(distinct) == 1 else "",
+            ready={
+                text(entry, "name"): {k: entry[k] for k in ("artifact", "claimName", "subPath") if k in entry}
+                for entry in clusters
+                if text(entry, "phase") == "Ready" and text(entry, "name")
+            },
+            artifact=artifacts.pop() if len(artifacts) == 1 else self._artifact_in_use(),
         )
+
+    def _artifact_in_use(self) -> str:
+        """What the replicas serve: a cache that says nothing for a while must not look like an update."""
+        artifacts = {replica.artifact for replica in self.own} - {""}
+        return artifacts.pop() if len(artifacts) == 1 else ""
 
     @cached_property
     def deployment(self) -> Deployment:
@@ -279,7 +285,7 @@ class Inputs:
             return CacheGate(message=f"ModelCache {cache.name} has not been looked up yet")
         if not cache.found:
             return CacheGate(message=f"ModelCache {cache.name} does not exist in namespace {self.namespace}")
-        return CacheGate(cache.ready, cache.artifact, f"ModelCache {cache.name} is not Ready there yet")
+        return CacheGate(frozenset(cache.ready), cache.artifact, f"ModelCache {cache.name} is not Ready there yet")
 
 
 def _count(value: object, *path: str, default: int) -> int:

@@ -81,7 +81,7 @@ def stage(req: Request, inputs: Inputs, decided: Schedule) -> Stage:
         return Stage(clusters=True, local=local, fit=inputs.fit)
     if not decided.sought:
         return Stage(clusters=True, local=local)
-    outlook = trial(inputs.deployment, inputs.fleet, inputs.judge, now=req.now())
+    outlook = trial(inputs.deployment, inputs.fleet, inputs.judge, now=req.now)
     if outlook.unpublished > BY_LABEL_MAX:
         return everything
     fit = [*outlook.picked, *outlook.runners_up[:RUNNERS_UP]]

@@ -52,12 +52,7 @@ def replica(inputs: Inputs, place: Place, index: int, *, name: str = "", replace
     spec: Object = {"clusterName": place.cluster, **settings(inputs)}
     cache = inputs.cache
     if cache is not None:
-        spec["modelCacheRef"] = {
-            "name": cache.name,
-            "artifact": cache.artifacts.get(place.cluster) or None,
-            "claimName": cache.claims.get(place.cluster) or None,
-            "subPath": cache.sub_paths.get(place.cluster),
-        }
+        spec["modelCacheRef"] = {"name": cache.name, **cache.ready.get(place.cluster, {})}
     serving = mapping(inputs.spec, "serving")
     if serving:
         spec["serving"] = serving
@@ -79,7 +74,7 @@ def settings(inputs: Inputs) -> Object:
 
 def _labels(inputs: Inputs, cluster: str, index: int) -> dict[str, str | None]:
     deployment = inputs.deployment
-    artifact = inputs.cache.artifacts.get(cluster, "") if inputs.cache else ""
+    artifact = text(inputs.cache.ready.get(cluster), "artifact") if inputs.cache else ""
     return {
         **strings(inputs.template, "metadata", "labels"),
         DEPLOYMENT: deployment.name,

@@ -129,9 +129,9 @@ def _scheduled(req: Request, rsp: Response, counts: Report) -> bool:
 def _scheduled_words(counts: Report) -> tuple[bool, str, str]:
     decided, fleet = counts.decided, counts.inputs.fleet
     tally = explain.message(counts.scheduled, counts.desired, counts.tallies)
-    if fleet.closed is not None:
+    if decided.closed is not None:
         stays = "; what runs stays as it is" if counts.live else ""
-        return False, fleet.closed.reason, f"{fleet.closed.message}{stays}"
+        return False, decided.closed.reason, f"{decided.closed.message}{stays}"
     if counts.desired == 0 and not counts.live:
         return True, "ScaledToZero", "spec.replicas is 0"
     if decided.missing:
@@ -148,9 +148,9 @@ def _scheduled_words(counts: Report) -> tuple[bool, str, str]:
             f"{_list(over)}: more devices are promised on its cluster than there are; it stays because it has served"
         )
         return False, "Overcommitted", message
-    stuck = [note for note in decided.rollout if note.reason == "NoRoom"]
+    stuck = [note for note in decided.rollout if note.blocked]
     if stuck:
-        return False, "InsufficientCapacity", f"{tally}; {stuck[0].message}"
+        return False, stuck[0].reason, f"{tally}; {stuck[0].message}"
     if decided.placed:
         waiting = f"waiting for {_count(len(decided.placed), 'replica')} to be created"
         return False, "Scheduling", f"{tally}; {waiting}"
@@ -169,20 +169,16 @@ def _ready(rsp: Response, counts: Report) -> None:
         rsp.condition("ReplicasReady", False, "ModelStarting", message)
 
 
-_STOPPED = {
-    "NoRoom": "InsufficientCapacity",
-    "DeadlineExceeded": "ProgressDeadlineExceeded",
-}
-
-
 def _progress(rsp: Response, counts: Report) -> None:
     message = f"{counts.updated} of {counts.desired} updated"
     stalled = [o.replica for o in counts.live if o.replica.blocked == STALLED]
-    if counts.decided.rollout:
+    closed = counts.decided.closed
+    if closed is not None and closed.hold and counts.updated < len(counts.live):
+        text = f"{message}; {closed.reason}: see ReplicasScheduled"
+        rsp.condition("Progressing", False, closed.reason, text)
+    elif counts.decided.rollout:
         note = counts.decided.rollout[0]
-        rsp.condition(
-            "Progressing", False, _STOPPED.get(note.reason, note.reason), f"{message}; {note.message}", problem=True
-        )
+        rsp.condition("Progressing", False, note.reason, f"{message}; {note.message}", problem=True)
     elif stalled:
         places = ", ".join(f"{replica.name} on {replica.cluster}" for replica in stalled)
         text = f"not ready within progressDeadlineSeconds: {places}"

@@ -6,14 +6,17 @@ served leaves when its replacement serves, and stays where there is nowhere to g
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from modelplane.scheduler.places import untolerated_execute
 from modelplane.scheduler.types import STALLED, Deployment, Fate, Fleet, Own, Replica, Why
 
 
-def drain(deployment: Deployment, fleet: Fleet, own: tuple[Own, ...], now: float | None = None) -> tuple[Own, ...]:
-    """Mark drained replicas; `now` in Unix seconds is needed only where a taint has a drainTimeoutSeconds."""
+def drain(
+    deployment: Deployment, fleet: Fleet, own: tuple[Own, ...], now: Callable[[], float] | None = None
+) -> tuple[Own, ...]:
+    """Mark drained replicas; `now` answers Unix seconds and is asked only for a taint with a drainTimeoutSeconds."""
     result = []
     for o in own:
         message, timeout = _taint(deployment, fleet, o.replica) if o.fate is Fate.KEEP else ("", None)
@@ -43,10 +46,10 @@ def _taint(deployment: Deployment, fleet: Fleet, replica: Replica) -> tuple[str,
     return "", None
 
 
-def _is_over(replica: Replica, timeout: int | None, now: float | None) -> bool:
+def _is_over(replica: Replica, timeout: int | None, now: Callable[[], float] | None) -> bool:
     if timeout is None or now is None or not replica.drain_since.isdigit():
         return False
-    return now - int(replica.drain_since) >= timeout
+    return now() - int(replica.drain_since) >= timeout
 
 
 def replace_stalled(deployment: Deployment, own: tuple[Own, ...]) -> tuple[Own, ...]:

@@ -89,10 +89,14 @@ def _cut(text: str, limit: int) -> str:
 def condition_reason(tallies: Iterable[Tally]) -> str:
     """The one word for all refusals: what came closest to a place decides."""
     reasons = {entry.reason for entry in tallies}
-    for reason, word in _CONDITION:
-        if reason in reasons:
-            return word
-    return "NoClusters" if not reasons else "InsufficientCapacity"
+    if not reasons:
+        return "NoClusters"
+    return next((word for reason, word in _CONDITION if reason in reasons), "InsufficientCapacity")
+
+
+def condition_word(reason: Reason) -> str:
+    """The reason of condition ReplicasScheduled that stands for one refusal."""
+    return dict(_CONDITION).get(reason, "InsufficientCapacity")
 
 
 _CONDITION = (

@@ -9,10 +9,23 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from modelplane.scheduler.candidates import Candidates
+from modelplane.scheduler.explain import condition_word
 from modelplane.scheduler.ledger import Ledger
 from modelplane.scheduler.places import Placer
 from modelplane.scheduler.replacement import replacements
-from modelplane.scheduler.types import STALLED, Deployment, Fate, Fleet, Note, Own, Place, Replica, Why
+from modelplane.scheduler.types import (
+    STALLED,
+    Deployment,
+    Fate,
+    Fleet,
+    Note,
+    Own,
+    Place,
+    Reason,
+    Rejection,
+    Replica,
+    Why,
+)
 
 
 def mark_replaced(deployment: Deployment, own: tuple[Own, ...]) -> tuple[Own, ...]:
@@ -64,7 +77,7 @@ def roll_out(
     )
     if stalled:
         message = f"the update stopped: {', '.join(stalled)} did not become ready within progressDeadlineSeconds"
-        return Rolled(own, (Note("DeadlineExceeded", message, names),))
+        return Rolled(own, (Note("ProgressDeadlineExceeded", message, names),))
     if fleet.closed is not None:
         return Rolled(own, (Note(fleet.closed.reason, fleet.closed.message, names),))
     return _Rollout(deployment, fleet, own, placer, ledger, trial=trial).run(outdated)
@@ -163,30 +176,31 @@ class _Rollout:
             return True
         if not released:
             self._ledger.charge(replica)
-        self._blocked.append(Note("NoRoom", f"{replica.name} keeps its revision: {place}", (replica.name,)))
+        message = f"{replica.name} keeps its revision: {place.message}"
+        self._blocked.append(Note(condition_word(place.reason), message, (replica.name,), blocked=True))
         return False
 
-    def _in_place(self, o: Own) -> Place | str:
+    def _in_place(self, o: Own) -> Place | Rejection:
         replica = o.replica
         cluster = self._fleet.clusters.get(replica.cluster)
         if cluster is None:
             self._waiting.add(replica.cluster)
-            return f"cluster {replica.cluster} is not known yet"
+            return Rejection(replica.cluster, Reason.NOT_READY, message=f"{replica.cluster} is not known yet")
         if not cluster.ready:
-            return f"cluster {replica.cluster} is not ready"
+            return Rejection(replica.cluster, Reason.NOT_READY, message=f"cluster {replica.cluster} is not ready")
         rejection = self._placer.hard_gate(cluster)
         if rejection is not None:
-            return rejection.message
+            return rejection
         staying = frozenset(replica.pools)
         if self._fleet.is_exact(cluster.name):
-            found = self._placer.place(cluster, self._ledger, staying=staying)
-            return found if isinstance(found, Place) else found.message
+            return self._placer.place(cluster, self._ledger, staying=staying)
         alone = self._placer.place(cluster, Ledger(self._fleet.clusters), staying=staying)
         if isinstance(alone, Place) and not self._grows(replica, alone):
             return alone
         self._unknown.add(cluster.name)
         self._waiting.add(cluster.name)
-        return f"what runs on cluster {cluster.name} is not known yet"
+        message = f"what runs on cluster {cluster.name} is not known yet"
+        return Rejection(cluster.name, Reason.TOO_FEW_DEVICES, message=message)
 
     def _grows(self, replica: Replica, place: Place) -> bool:
         """Whether a place needs any device that the replica does not hold already."""

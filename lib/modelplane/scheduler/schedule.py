@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from modelplane.scheduler.drain import drain, replace_stalled
@@ -18,11 +18,11 @@ from modelplane.scheduler.scaledown import scale_down
 from modelplane.scheduler.types import Closed, Deployment, Fate, Fleet, Own, Reason, Schedule, Why
 
 
-def schedule(deployment: Deployment, fleet: Fleet, judge: Judge, now: float | None = None) -> Schedule:
+def schedule(deployment: Deployment, fleet: Fleet, judge: Judge, now: Callable[[], float] | None = None) -> Schedule:
     """Decide what becomes of every replica of a deployment and where new ones go.
 
-    Pure: equal arguments give equal answers, in whatever order the fleet lists things. `now` in Unix seconds is read
-    only for a taint with a drainTimeoutSeconds.
+    Pure: equal arguments give equal answers, in whatever order the fleet lists things. `now` answers Unix
+    seconds and is asked only for a taint with a drainTimeoutSeconds.
     """
     fleet = _ordered(fleet)
     try:
@@ -44,7 +44,7 @@ class Outlook:
     unpublished: int = 0
 
 
-def trial(deployment: Deployment, fleet: Fleet, judge: Judge, now: float | None = None) -> Outlook:
+def trial(deployment: Deployment, fleet: Fleet, judge: Judge, now: Callable[[], float] | None = None) -> Outlook:
     """Place everything on what clusters last published as free. What comes of it is a hint where to look."""
     fleet = _ordered(fleet)
     try:
@@ -68,14 +68,14 @@ def _ordered(fleet: Fleet) -> Fleet:
 
 
 def _day(
-    deployment: Deployment, fleet: Fleet, judge: Judge, now: float | None, *, trial: bool
+    deployment: Deployment, fleet: Fleet, judge: Judge, now: Callable[[], float] | None, *, trial: bool
 ) -> tuple[Schedule, tuple[str, ...]]:
     own = retain(fleet)
     if fleet.closed is not None and fleet.closed.hold:
         held = tuple(replace(o, fate=Fate.KEEP) if o.fate is Fate.LEAVE else o for o in own)
         own = scale_down(deployment, fleet, held)
         missing = max(0, deployment.replicas - sum(o.fate is not Fate.DROP for o in own))
-        return Schedule(own, missing=missing), ()
+        return Schedule(own, missing=missing, closed=fleet.closed), ()
     others = Ledger(fleet.clusters, fleet.others, fleet.exact)
     placer = Placer(deployment, fleet, judge)
 
@@ -96,6 +96,7 @@ def _day(
         sought=rolled.sought + filled.wanted,
         unmet=rolled.unmet + filled.wanted - len(filled.placed),
         look=rolled.look,
+        closed=fleet.closed,
     )
     return decided, filled.ranking
 

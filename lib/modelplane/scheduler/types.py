@@ -383,11 +383,12 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something to tell: `about` names replicas."""
+    """Something to tell: `about` names replicas, `blocked` where they have no place."""
 
     reason: str
     message: str
     about: tuple[str, ...] = ()
+    blocked: bool = False
 
 
 @dataclass(frozen=True)
@@ -397,7 +398,8 @@ class Schedule:
     `own`: every observed replica and its fate. `placed`: new ones. `missing`: slots without a place. `unreplaced`:
     names of leaving replicas without a replacement. `rejections`: for each cluster that was looked at for a slot that
     stayed empty. `rollout`: why an update does not go on. `sought` places were asked for, and `unmet` of them were not
-    found; `look` names clusters whose replicas must be known before an update can go on.
+    found; `look` names clusters whose replicas must be known before an update can go on. `closed`: why nothing new may
+    be placed anywhere.
     """
 
     own: tuple[Own, ...] = ()
@@ -409,3 +411,4 @@ class Schedule:
     sought: int = 0
     unmet: int = 0
     look: frozenset[str] = frozenset()
+    closed: Closed | None = None

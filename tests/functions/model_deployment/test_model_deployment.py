@@ -1,6 +1,5 @@
 """ModelDeployment over gRPC: the four cases, and what is composed."""
 
-import copy
 from typing import Any
 
 import pytest
@@ -454,24 +453,60 @@ def test_a_cache_that_is_not_there(call: Call) -> None:
     assert_waiting(answer)
 
 
-def test_a_cache_gates_by_cluster(call: Call) -> None:
-    cache: Object = {
+def cache(*ready: str, artifact: str = "abc", pending: tuple[str, ...] = ()) -> Object:
+    staged = [{"name": n, "phase": "Ready", "artifact": artifact, "claimName": "claim", "subPath": ""} for n in ready]
+    coming = [{"name": n, "phase": "Hydrating", "artifact": artifact} for n in pending]
+    return {
         "apiVersion": "modelplane.ai/v1alpha1",
         "kind": "ModelCache",
         "metadata": {"name": "weights", "namespace": "ml-team"},
         "spec": {"clusterSelector": {"matchLabels": {"region": "eu"}}},
-        "status": {
-            "clusters": [{"name": "east", "phase": "Ready", "artifact": "abc"}, {"name": "west", "phase": "Pending"}]
-        },
+        "status": {"clusters": [*staged, *coming]},
     }
-    xr = deployment(2, modelCacheRef={"name": "weights"})
-    answer = call(xr, {}, required(cluster(), cluster("east"), cache=[cache]))
+
+
+CACHED: Object = {"modelCacheRef": {"name": "weights"}}
+
+
+def test_a_cache_gates_by_cluster(call: Call) -> None:
+    found = required(cluster(), cluster("east"), cache=[cache("east", pending=("west",))])
+    answer = call(deployment(2, **CACHED), {}, found)
     assert sorted(answer.desired) == ["replica-east-0", "replica-east-1"]
-    assert answer.desired["replica-east-0"]["spec"]["modelCacheRef"] == {"name": "weights", "artifact": "abc"}
+    replica = answer.desired["replica-east-0"]
+    assert replica["spec"]["modelCacheRef"] == {
+        "name": "weights",
+        "artifact": "abc",
+        "claimName": "claim",
+        "subPath": "",
+    }
+    assert replica["metadata"]["labels"]["modelplane.ai/cache"] == "abc"
     assert answer.conditions["ModelCacheResolved"].status == "True"
     assert_valid(answer)
-    other = copy.deepcopy(cache)
-    other["spec"]["clusterSelector"]["matchLabels"] = {"region": "us"}
-    conflict = deployment(modelCacheRef={"name": "weights"}, clusterSelector={"matchLabels": {"region": "eu"}})
-    answer = call(conflict, {}, required(cache=[other]))
+
+
+def test_a_cache_elsewhere_is_a_conflict(call: Call) -> None:
+    conflict = deployment(**CACHED, clusterSelector={"matchLabels": {"region": "us"}})
+    answer = call(conflict, {}, required(cache=[cache("west")]))
     assert answer.conditions["ReplicasScheduled"].reason == "CacheSelectorConflict"
+    assert "region=eu" in answer.conditions["ReplicasScheduled"].message
+
+
+def test_a_cache_that_vanishes_evicts_and_updates_nobody(call: Call) -> None:
+    xr = deployment(**CACHED)
+    known = required(cluster(), own=("west",), cache=[cache("west")])
+    _, seen, before = grow(call, xr, known, lambda key, raw: report(raw, True))
+    for gone in ([], [cache()], [cache(pending=("west",))], [{}]):
+        answer = call(xr, seen, {**known, "cache": gone})
+        assert answer.desired == before.desired
+        assert answer.conditions["Progressing"].reason == "Complete"
+
+
+def test_new_files_roll_out_once_they_are_there(call: Call) -> None:
+    xr = deployment(**CACHED)
+    known = required(cluster(), own=("west",), cache=[cache("west")])
+    _, seen, before = grow(call, xr, known, lambda key, raw: report(raw, True))
+    waiting = call(xr, seen, {**known, "cache": [cache(artifact="new", pending=("west",))]})
+    assert waiting.desired == before.desired
+    assert waiting.conditions["ReplicasScheduled"].reason == "WaitingForCache"
+    updated = call(xr, seen, {**known, "cache": [cache("west", artifact="new")]})
+    assert updated.desired[KEY]["spec"]["modelCacheRef"]["artifact"] == "new"

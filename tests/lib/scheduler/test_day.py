@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from tests.lib.scheduler.build import (
+    Words,
     cluster,
     created,
     deployment,
@@ -19,8 +20,11 @@ from tests.lib.scheduler.build import (
     workload,
 )
 
+from modelplane.dra.device import Device
 from modelplane.kube.taints import Toleration
 from modelplane.scheduler import packing
+from modelplane.scheduler import schedule as door
+from modelplane.scheduler.match import OutOfBudget, Verdict
 from modelplane.scheduler.types import Charge, Cluster, Own, Pool, Replica, Strategy
 
 SURGE = Strategy(max_unavailable=0, max_surge=1)
@@ -225,8 +229,8 @@ def test_a_drain_timeout_forces() -> None:
     mark = taint()
     forced = cluster("west", taints=(mark,), drain_timeouts={mark: 600})
     old = serving("west", drain_since="1000")
-    assert fates(schedule(deployment(), fleet([forced], [old]), now=1599.0)) == {"qwen-west-0": "Leave"}
-    assert fates(schedule(deployment(), fleet([forced], [old]), now=1600.0)) == {"qwen-west-0": "Drop"}
+    assert fates(schedule(deployment(), fleet([forced], [old]), now=lambda: 1599.0)) == {"qwen-west-0": "Leave"}
+    assert fates(schedule(deployment(), fleet([forced], [old]), now=lambda: 1600.0)) == {"qwen-west-0": "Drop"}
 
 
 def test_a_drained_pool_drains_too() -> None:
@@ -340,7 +344,7 @@ def test_growth_is_checked_against_what_is_free() -> None:
     own, other = outdated("west", 0, 4), serving("west", 0, 4, owner="other")
     decided = schedule(deployment(1, workload(8)), fleet([cluster()], [own], [other]))
     assert fates(decided) == {"qwen-west-0": "Keep"}
-    assert [note.reason for note in decided.rollout] == ["NoRoom"]
+    assert [note.reason for note in decided.rollout] == ["InsufficientCapacity"]
     assert "room" in decided.rollout[0].message
 
     elsewhere = schedule(deployment(1, workload(8)), fleet([cluster(), cluster("east")], [own], [other]))
@@ -374,7 +378,7 @@ def test_growth_needs_to_know_what_else_runs_there(units: int, copies: int, grow
 
 @pytest.mark.parametrize(
     "strategy, blocked, reason",
-    [(Strategy(paused=True), "", "Paused"), (Strategy(), "Stalled", "DeadlineExceeded")],
+    [(Strategy(paused=True), "", "Paused"), (Strategy(), "Stalled", "ProgressDeadlineExceeded")],
 )
 def test_an_update_stops(strategy: Strategy, blocked: str, reason: str) -> None:
     own = [outdated("west"), replica("west", 1, blocked=blocked)]
@@ -441,3 +445,22 @@ def test_a_replica_without_usage_is_charged_by_its_requests() -> None:
     other = replica("west", 0, owner="peer", charges=(charge,))
     assert not schedule(deployment(1, workload(3)), fleet([cluster()], others=[other])).placed
     assert schedule(deployment(1, workload(2)), fleet([cluster()], others=[other])).placed
+
+
+# Budget
+
+
+class Spendthrift(Words):
+    def verdict(self, selector: str, device: Device) -> Verdict:
+        raise OutOfBudget("the selectors take more than 5 steps")
+
+
+def test_when_selectors_cost_too_much_everything_stays() -> None:
+    own = [serving("west"), replica("gone-cluster")]
+    known = fleet([DRAINED, cluster("east")], own, gone=frozenset({"gone-cluster"}))
+    decided = door(deployment(4, workload(1, "memory>=1Gi")), known, Spendthrift())
+    assert set(fates(decided).values()) == {"Keep"}
+    assert not decided.placed
+    assert decided.missing == 2
+    assert decided.closed is not None
+    assert decided.closed.reason == "SelectorBudgetExceeded"
