@@ -1,24 +1,20 @@
 """Fixtures: one control plane for the whole session, in this process' own network namespace."""
 
 import signal
-import sys
 import time
 from collections.abc import Iterator
-from types import FrameType
 
 import pytest
 from tests.e2e import fleet
 from tests.e2e.plane import namespace
 from tests.e2e.plane.plane import ControlPlane
+from tests.e2e.plane.waiting import wait
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Enter the namespace before anything starts a thread, and end in order when terminated."""
 
-    def terminated(number: int, frame: FrameType | None) -> None:
-        sys.exit(128 + number)
-
-    signal.signal(signal.SIGTERM, terminated)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     if not config.option.collectonly:
         namespace.enter()
 
@@ -52,4 +48,10 @@ def served(plane: ControlPlane) -> ControlPlane:
     for kind, name, team in fleet.EXPECTED:
         fleet.ready(plane, kind, name, team, 240)
         plane.timings[f"apply to Ready: {kind} {name}"] = round(time.monotonic() - started, 1)
+
+    def complete() -> bool:
+        backends = fleet.get(plane, "ModelService", "chat")["status"].get("backends") or []
+        return len(backends) == 3 and all(b.get("weight") for b in backends)
+
+    wait("every endpoint of the service takes traffic", complete, 60, plane.why)
     return plane
