@@ -37,7 +37,7 @@ NAMED = (
     ("Secret", "ml-team", "registry"),
     ("Secret", "ml-team", "provider-ca"),
     ("Secret", "modelplane-system", "gateway-ca"),
-    *(("Secret", "modelplane-system", f"{name}-kubeconfig") for name in ("on-prem", "east", "west", "north-west")),
+    *(("Secret", "modelplane-system", f"{name}-kubeconfig") for name in ("on-prem", "east", "west", "virginia")),
 )
 WITH_SECRETS = """
 apiVersion: modelplane.ai/v1alpha1
