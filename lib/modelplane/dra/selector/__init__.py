@@ -147,9 +147,10 @@ def nearest(selector: Selector, device: Device) -> str | None:
 def _compile(text: str) -> Selector:
     root = parse(text)
     pattern_bytes = checker.check(root, text)
+    program = Program(root, text)
     worst = cost.estimate(root)
     if worst > cost.LIMIT:
         shown = "has no bound" if worst >= cost.UNBOUNDED // 100 else f"is {worst}"
         raise TooCostly(f"too costly: the worst case {shown}, the limit of the API server is {cost.LIMIT}")
     read, reads_driver = keys(root)
-    return Selector(text, read, reads_driver, worst, STEPS_PER_PATTERN_BYTE * pattern_bytes, root, Program(root, text))
+    return Selector(text, read, reads_driver, worst, STEPS_PER_PATTERN_BYTE * pattern_bytes, root, program)

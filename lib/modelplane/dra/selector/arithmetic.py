@@ -23,8 +23,12 @@ from modelplane.dra.selector.values import (
 )
 
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_DIGITS = "[0-9]+(?:_[0-9]+)*"
+_HEX = "[0-9a-f]+(?:_[0-9a-f]+)*"
 _FLOAT = re.compile(
-    r"[+-]?([0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?|inf|infinity|nan)", re.ASCII | re.IGNORECASE
+    rf"[+-]?(?:(?:{_DIGITS}\.?(?:{_DIGITS})?|\.{_DIGITS})(?:e[+-]?{_DIGITS})?"
+    rf"|(?P<hex>0x_?(?:{_HEX}\.?(?:{_HEX})?|\.{_HEX})p[+-]?{_DIGITS})|inf|infinity)|nan",
+    re.ASCII | re.IGNORECASE,
 )
 _TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 _FALSE = frozenset(("0", "f", "F", "FALSE", "false", "False"))
@@ -143,15 +147,23 @@ def to_uint(_meter: Meter, value: Value) -> Value:
 def to_double(_meter: Meter, value: Value) -> Value:
     """double(value)."""
     if isinstance(value, str):
-        if not _FLOAT.fullmatch(value):
+        found = _FLOAT.fullmatch(value)
+        if not found:
             raise EvaluationError(f"cannot convert {_short(value)} to double")
-        number = float(value)
+        number = _real(value.replace("_", ""), hexadecimal=found["hex"] is not None)
         if math.isinf(number) and "inf" not in value.lower():
             raise EvaluationError(f"cannot convert {_short(value)} to double")
         return number
     if is_number(value):
         return float(value)  # type: ignore[arg-type]
     raise no_overload("double", value)
+
+
+def _real(text: str, *, hexadecimal: bool) -> float:
+    try:
+        return float.fromhex(text) if hexadecimal else float(text)
+    except OverflowError:
+        return math.inf
 
 
 def to_bool(_meter: Meter, value: Value) -> Value:
@@ -193,7 +205,7 @@ def _float_text(value: float) -> str:
     _, digit_list, point = Decimal(repr(abs(value))).normalize().as_tuple()
     digits = "".join(map(str, digit_list))
     exponent = len(digits) - 1 + int(point) if value else 0
-    if exponent < -4 or exponent >= 21:
+    if exponent < -4 or exponent >= 6:
         return f"{sign}{digits[0]}{'.' + digits[1:] if digits[1:] else ''}e{exponent:+03d}"
     if exponent < 0:
         return f"{sign}0.{'0' * (-exponent - 1)}{digits}"

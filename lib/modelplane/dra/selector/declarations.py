@@ -76,7 +76,7 @@ UNSUPPORTED_FUNCTIONS = frozenset(
         *("url", "isURL", "getScheme", "getHostname", "getHost", "getPort", "getEscapedPath", "getQuery"),
         *("ip", "isIP", "ip.isCanonical", "family", "isUnspecified", "isLoopback", "isLinkLocalMulticast"),
         *("isLinkLocalUnicast", "isGlobalUnicast", "cidr", "isCIDR", "containsIP", "containsCIDR", "masked"),
-        *("prefixLength", "format.named", "validate", "optional.unwrap", "unwrapOpt"),
+        *("prefixLength", "format.named", "validate", "optional.unwrap", "unwrapOpt", "optMap", "optFlatMap"),
     )
 )
 

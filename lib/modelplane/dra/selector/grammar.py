@@ -134,6 +134,7 @@ class _Builder:
     def start(self, found: Scan) -> None:
         self.scan = found
         self._closed = 0
+        self._minus: dict[int, int] = {}
 
     def _error(self, message: str, position: int) -> CompileError:
         return CompileError.at(message, self.scan.text, position)
@@ -194,9 +195,27 @@ class _Builder:
         if len(children) == 1:
             return children[0]  # type: ignore[no-any-return]
         function, operand = children
+        if function == NEGATE and isinstance(operand, Literal) and not operand.grouped:
+            number = self._signed(operand)
+            if number is not None:
+                return number
         if isinstance(operand, Call) and operand.function == function and not operand.grouped:
             return operand.args[0]
         return self._check(Call(operand.position, function, (operand,)))
+
+    def _signed(self, number: Literal) -> Literal | None:
+        """The number after one more minus: the first is its sign, and a second takes that away again."""
+        start = number.position + (self.scan.text[number.position] == "-")
+        if start not in self.scan.numbers:
+            return None
+        count = self._minus.get(start, start - number.position) + 1
+        self._minus[start] = count
+        if count > 2:
+            return None
+        try:
+            return Literal(start, literals.number(self.scan.numbers[start], negative=count == 1))
+        except ValueError as error:
+            raise self._error(str(error), start) from None
 
     def member_dot(self, children: list[Any]) -> Node:
         operand, name = children

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -15,8 +16,13 @@ class RegexError(ValueError):
     """A pattern RE2 refuses."""
 
 
+_ESCAPE = re.compile(r"\\Q(?:(?!\\E).)*(?:\\E)?|\\(.)", re.DOTALL)
+
+
 @lru_cache(_COMPILED)
 def _compile(pattern: str) -> Any:
+    if any(match[1] == "C" for match in _ESCAPE.finditer(pattern)):
+        return RegexError(r"\C (any byte) is not known to the API server")
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _MAX_MEMORY

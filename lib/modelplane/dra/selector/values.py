@@ -157,7 +157,7 @@ def equal_to(left: Value, right: Value, meter: Meter) -> bool:
             raise no_overload("==", left, right)
         return left is right
     if is_number(left):
-        return is_number(right) and left == right
+        return is_number(right) and _same_number(left, right)
     if isinstance(left, Quantity):
         if type(right) is not Quantity:
             raise no_overload("==", left, right)
@@ -179,6 +179,13 @@ def equal_to(left: Value, right: Value, meter: Meter) -> bool:
     if isinstance(left, str | bytes):
         meter.charge(len(left) // TEXT_PER_STEP)
     return type(left) is type(right) and left == right
+
+
+def _same_number(left: Value, right: Value) -> bool:
+    # A double is compared with the double that the whole number rounds to, as upstream does.
+    if isinstance(left, float) or isinstance(right, float):
+        return float(left) == float(right)  # type: ignore[arg-type]
+    return left == right
 
 
 def _differ(left: Value, right: Value, meter: Meter) -> bool:
@@ -215,6 +222,8 @@ def order(left: Value, right: Value, meter: Meter) -> int:
     if is_number(left) and is_number(right):
         if left != left or right != right:
             raise EvaluationError("NaN values cannot be ordered")
+        if isinstance(left, float) or isinstance(right, float):
+            left, right = float(left), float(right)  # type: ignore[arg-type]
     elif type(left) is not type(right) or not isinstance(left, bool | str | bytes):
         raise no_overload("<", left, right)
     elif isinstance(left, str | bytes):
