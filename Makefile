@@ -47,6 +47,24 @@ demo: venv ## Plan the getting-started fleet: placements, reasons, objects, URL.
 bench: venv ## Print latency, start-up time and memory, and write _output/bench.json.
 	$(PYTHON) -m tests.bench
 
+CONFORMANCE := _output/conformance
+VECTORS := $(addprefix tests/lib/dra/vectors/,dra-cel.json dra-generated.json own.json)
+COUNT ?= 3000
+SEED ?= 1
+
+.PHONY: $(CONFORMANCE)
+$(CONFORMANCE):
+	cd tests/conformance && nice go build -p 1 -o ../../$@ .
+
+.PHONY: conformance
+conformance: $(CONFORMANCE) ## Judge the selector vectors with Kubernetes' own library again (Go).
+	$(CONFORMANCE) $(VECTORS)
+
+.PHONY: conformance-fuzz
+conformance-fuzz: venv $(CONFORMANCE) ## Compare generated selectors with Kubernetes (Go). COUNT=, SEED=.
+	$(PYTHON) -m tests.conformance.fuzz $(CONFORMANCE) --vectors
+	$(PYTHON) -m tests.conformance.fuzz $(CONFORMANCE) --count $(COUNT) --seed $(SEED) --costs
+
 .PHONY: e2e-tools
 e2e-tools: venv ## Build the programs of a real control plane (Go; some 20 minutes the first time).
 	$(PYTHON) -m tests.e2e.tools

@@ -16,10 +16,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from modelplane.dra import selector
-from modelplane.dra.device import Device
 from tests.conformance.generator import Generator
 from tests.lib.dra.conftest import Judge
+
+from modelplane.dra import selector
+from modelplane.dra.device import Device
 
 VECTORS = Path(__file__).parents[1] / "lib/dra/vectors"
 SHOWN = 3
@@ -51,6 +52,7 @@ def texts_of(options: argparse.Namespace, name: str, device: dict[str, Any], sha
 def compare(options: argparse.Namespace, devices: dict[str, Any]) -> Iterator[tuple[str, str, str, str, float]]:
     """For each selector: the class of its difference or nothing, its text, the verdicts, the seconds it took here."""
     judge = Judge()
+    judge.verdict('"warm".matches("up")')
     for name, raw in devices.items():
         device = Device.read({"name": name, "deviceClassName": "any.example.com", **raw}, name)
         if not isinstance(device, Device):
@@ -66,7 +68,13 @@ def compare(options: argparse.Namespace, devices: dict[str, Any]) -> Iterator[tu
                 cost = selector.compile(text).worst_cost
                 kind = f"cost {'under' if cost < answer['cost'] else 'over'}" if cost != answer["cost"] else ""
                 message = f"{cost} for {answer['cost']}"
-            yield kind, f"[{name}] {text}  <{message.splitlines()[0] if message else answer['detail'][:200]}>", want, got, took
+            yield (
+                kind,
+                f"[{name}] {text}  <{message.splitlines()[0] if message else answer['detail'][:200]}>",
+                want,
+                got,
+                took,
+            )
 
 
 def main() -> int:

@@ -9,11 +9,68 @@ COMPARED = ("int", "uint", "double", "string", "bool")
 INTS = ("0", "1", "2", "-1", "7", "42", "9007199254740993", "9223372036854775807", "-9223372036854775808", "0x1f")
 UINTS = ("0u", "1u", "3u", "18446744073709551615u", "0xFu")
 DOUBLES = ("0.0", "1.0", "-1.5", "2.5", "3.0", "1e3", "9007199254740992.0", "1e308", "-0.0", "1e-7", "123456789.0")
-STRINGS = ('""', '"a"', '"gpu"', '"a,b,c"', "'H100'", '"1.2.3"', '"40Gi"', '"7"', '"true"', '"é東🚀"', r"r'\d'", r'"\u0041\n"')
+STRINGS = (
+    '""',
+    '"a"',
+    '"gpu"',
+    '"a,b,c"',
+    "'H100'",
+    '"1.2.3"',
+    '"40Gi"',
+    '"7"',
+    '"true"',
+    '"é東🚀"',
+    r"r'\d'",
+    r'"\u0041\n"',
+)
 STRINGS += ('"0x10"', '" a "', '"Hopper"', '"NVIDIA H100 80GB HBM3"', '"x"')
-PATTERNS = ('"a"', '"^H[0-9]+$"', "r'\\d+'", '"(a|b)*"', '"["', '"(?i)gpu"', '"a{2,3}"', '"\\\\pL"', '""', '"."', '"(x)|y"')
-AMOUNTS = ("40Gi", "1", "0", "1.5Gi", "100m", "1e3", "1n", "-5", "8Ei", "2.0", "1k", "81559Mi", "", "Mi", "1K", "0.1n", "1E", "5.")
-VERSIONS = ("1.2.3", "9.0.0", "570.86.15", "1.0.0-rc.1", "1.0.0+b", "1.0", "v1.2.3", "01.2.3", "1.0.0-", "1", "", "1.2.3-01")
+PATTERNS = (
+    '"a"',
+    '"^H[0-9]+$"',
+    "r'\\d+'",
+    '"(a|b)*"',
+    '"["',
+    '"(?i)gpu"',
+    '"a{2,3}"',
+    '"\\\\pL"',
+    '""',
+    '"."',
+    '"(x)|y"',
+)
+AMOUNTS = (
+    "40Gi",
+    "1",
+    "0",
+    "1.5Gi",
+    "100m",
+    "1e3",
+    "1n",
+    "-5",
+    "8Ei",
+    "2.0",
+    "1k",
+    "81559Mi",
+    "",
+    "Mi",
+    "1K",
+    "0.1n",
+    "1E",
+    "5.",
+)
+VERSIONS = (
+    "1.2.3",
+    "9.0.0",
+    "570.86.15",
+    "1.0.0-rc.1",
+    "1.0.0+b",
+    "1.0",
+    "v1.2.3",
+    "01.2.3",
+    "1.0.0-",
+    "1",
+    "",
+    "1.2.3-01",
+)
 MISTAKE = 0.02
 
 
@@ -21,7 +78,7 @@ class Generator:
     """Makes one selector after another; the same seed and device make the same ones."""
 
     def __init__(self, seed: int, device: dict[str, Any]) -> None:
-        self.random = random.Random(seed)
+        self.random = random.Random(f"{seed} {sorted(device.get('attributes') or {})}")
         self.driver: str = device["driver"]
         self.attributes = self._paths("attributes", device.get("attributes") or {})
         self.capacity = self._paths("capacity", device.get("capacity") or {})
@@ -73,11 +130,15 @@ class Generator:
         if kind == "quantity":
             return self.amount() if self.chance(0.5) or "value" not in self.capacity else str(p(self.capacity["value"]))
         if kind == "semver":
-            return f'semver("{p(VERSIONS)}")' if self.chance(0.5) else f'semver("{p(VERSIONS)}", {p(("true", "false"))})'
+            return (
+                f'semver("{p(VERSIONS)}")' if self.chance(0.5) else f'semver("{p(VERSIONS)}", {p(("true", "false"))})'
+            )
         if kind == "any":
             return self.attribute(p(("string", "int", "bool", "version", "")))
         if kind == "list":
-            return str(p(("[]", "[1, 2, 3]", '["a", "b", "a"]', "[true, false]", "[1.5, 2.0]", "[2u, 1u]", "[[1], []]")))
+            return str(
+                p(("[]", "[1, 2, 3]", '["a", "b", "a"]', "[true, false]", "[1.5, 2.0]", "[2u, 1u]", "[[1], []]"))
+            )
         if kind == "map":
             maps = ('{"a": 1, "b": 2}', "{1: true}", "{}", "device.attributes", "device.capacity")
             return str(p((*maps, f'device.attributes["{self.driver}"]', f'device.capacity["{self.driver}"]')))
@@ -246,7 +307,8 @@ class Generator:
         if choice == 3:
             return f"({m('list', depth)} + {m('list', depth)})"
         if choice == 4:
-            return f"{m('string', depth)}.{p((f'split({m("string", 0)})', f'split({m("string", 0)}, {m("int", 0)})'))}"
+            limit = f", {m('int', 0)}" if self.chance(0.4) else ""
+            return f"{m('string', depth)}.split({m('string', 0)}{limit})"
         if choice == 5:
             return f"{m('string', depth)}.findAll({p(PATTERNS)}{p(('', ', 1', ', 0', ', -1'))})"
         over = p(("list", "map"))

@@ -43,8 +43,13 @@ type verdict struct {
 	detail string
 }
 
-// judge compiles and prices a selector as an API server does, then evaluates it as a scheduler does.
-func judge(expr string, on device) verdict {
+// judge compiles and prices a selector as an API server does, then evaluates it as a scheduler does. The device is read
+// anew each time because add and sub change large quantities in place.
+func judge(expr string, raw json.RawMessage) verdict {
+	var on device
+	if err := json.Unmarshal(raw, &on); err != nil {
+		return verdict{want: "error", detail: err.Error()}
+	}
 	if len(expr) > resourceapi.CELSelectorExpressionMaxLength {
 		return verdict{want: "compile", detail: "too long"}
 	}
@@ -87,20 +92,18 @@ type vector struct {
 	Cost   *uint64 `json:"cost,omitempty"`
 }
 
-func (v *vectors) deviceOf(c vector, fallback device) (device, error) {
-	raw, known := v.named[c.Device]
+func (v *vectors) deviceOf(c vector, fallback json.RawMessage) (json.RawMessage, error) {
 	if c.Device == "" && v.Devices == nil {
 		return fallback, nil
 	}
-	if !known {
-		return device{}, fmt.Errorf("%q: no device is called %q", c.Expr, c.Device)
+	if raw, known := v.named[c.Device]; known {
+		return raw, nil
 	}
-	var on device
-	return on, json.Unmarshal(raw, &on)
+	return nil, fmt.Errorf("%q: no device is called %q", c.Expr, c.Device)
 }
 
 // rewrite judges every case of a file. It returns the device of the file, which files without one use.
-func rewrite(path string, fallback device) (device, error) {
+func rewrite(path string, fallback json.RawMessage) (json.RawMessage, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return fallback, err
@@ -112,9 +115,7 @@ func rewrite(path string, fallback device) (device, error) {
 		return fallback, fmt.Errorf("%s: %w", path, err)
 	}
 	if file.Device != nil {
-		if err := json.Unmarshal(file.Device, &fallback); err != nil {
-			return fallback, fmt.Errorf("%s: device: %w", path, err)
-		}
+		fallback = file.Device
 	}
 	if file.Devices != nil {
 		if err := json.Unmarshal(file.Devices, &file.named); err != nil {
@@ -164,11 +165,11 @@ func stream(in io.Reader, out io.Writer) error {
 	defer writer.Flush()
 	decoder, encoder := json.NewDecoder(reader), json.NewEncoder(writer)
 	encoder.SetEscapeHTML(false)
-	var on device
+	on := json.RawMessage("{}")
 	for {
 		var line struct {
-			Device *device `json:"device"`
-			Expr   *string `json:"expr"`
+			Device json.RawMessage `json:"device"`
+			Expr   *string         `json:"expr"`
 		}
 		if err := decoder.Decode(&line); err == io.EOF {
 			return nil
@@ -176,7 +177,7 @@ func stream(in io.Reader, out io.Writer) error {
 			return err
 		}
 		if line.Device != nil {
-			on = *line.Device
+			on = line.Device
 		}
 		if line.Expr != nil {
 			found := judge(*line.Expr, on)
@@ -198,7 +199,7 @@ func main() {
 	if *streaming {
 		err = stream(os.Stdin, os.Stdout)
 	} else {
-		var fallback device
+		fallback := json.RawMessage("{}")
 		for _, path := range flag.Args() {
 			if fallback, err = rewrite(path, fallback); err != nil {
 				break
