@@ -8,8 +8,10 @@ from collections.abc import Callable
 import pytest
 from tests.e2e import fleet, traffic
 from tests.e2e.plane.client import Manifest, RefusedError, condition
-from tests.e2e.plane.plane import ControlPlane
+from tests.e2e.plane.crossplane import CIRCUIT_BREAKER
+from tests.e2e.plane.plane import ControlPlane, answers
 from tests.e2e.plane.waiting import wait
+from tests.e2e.test_lifecycle import images, roll
 from tests.e2e.test_serving import address, cluster_of, pods
 
 from modelplane.labels import REPLICA
@@ -19,24 +21,6 @@ ROUNDS = int(os.environ.get("E2E_CHAOS_ROUNDS", "1"))
 """How often each program is killed; `make e2e-chaos` asks for twenty."""
 
 KILLED = ("functions", "crossplane", "provider-kubernetes", "control-apiserver")
-
-
-def image(plane: ControlPlane) -> set[str]:
-    return {
-        pod["spec"]["containers"][0]["image"]
-        for replica in fleet.replicas(plane, MODEL)
-        for pod in pods(cluster_of(plane, replica), replica)
-    }
-
-
-def roll(plane: ControlPlane, tag: str) -> str:
-    """Start a rollout to another image."""
-    found = fleet.get(plane, "ModelDeployment", MODEL)
-    spec = found["spec"]["template"]["spec"]
-    wanted = f"docker.io/vllm/vllm-openai:{tag}"
-    spec["engines"][0]["members"][0]["template"]["spec"]["containers"][0]["image"] = wanted
-    plane.control.client.patch(found, {"spec": {"template": {"spec": spec}}})
-    return wanted
 
 
 def kill(plane: ControlPlane, name: str) -> None:
@@ -67,7 +51,7 @@ def test_killed_in_a_rollout(served: ControlPlane, name: str) -> None:
                 serving = [r for r in fleet.replicas(served, MODEL) if r.get("status", {}).get("serving")]
                 if len(serving) < 1:
                     lost.append(f"{time.monotonic() - started:.1f} s: nothing serves")
-                return image(served) == {wanted}
+                return images(served) == {wanted}
 
             wait(f"the rollout ends after {name} was killed", rolled, 300, served.why, step=0.5)
             fleet.settled(served, MODEL, 2, 300)
@@ -76,6 +60,22 @@ def test_killed_in_a_rollout(served: ControlPlane, name: str) -> None:
         # The control plane is not in the path of a request.
         assert not load.errors, load.summary()
     served.timings[f"recovered from a kill of {name}, at worst"] = round(worst, 1)
+
+
+def test_circuit_breaker(served: ControlPlane) -> None:
+    """Crossplane with its default setting and with the one we document: a replica comes up with both."""
+    settings = {"default": ("--circuit-breaker-burst=100", "--circuit-breaker-refill-rate=1"), "ours": CIRCUIT_BREAKER}
+    for name, flags in settings.items():
+        served.crossplane.start_core(*flags)
+        wait("Crossplane is ready", lambda: answers("http://127.0.0.1:18081/readyz"), 60, served.why)
+        took = fleet.scale(served, MODEL, 3, 400)
+        opened = sum(
+            condition(r, "Responsive").get("status") == "False"
+            for r in served.control.client.list("modelplane.ai/v1alpha1", "ModelReplica")
+        )
+        served.timings[f"one replica more, {name} circuit breaker"] = round(took, 1)
+        print(f"\n{name} circuit breaker: one replica more is Ready after {took:.1f} s; open for {opened} replicas")
+        fleet.scale(served, MODEL, 2, 400)
 
 
 def steady(plane: ControlPlane, seconds: float) -> None:
