@@ -7,7 +7,7 @@ from modelplane.scheduler.types import Fate, Own, Schedule, Why
 from modelplane.xfn import Request, Response
 from modelplane.xfn.response import observed_intent
 from modelplane_functions.model_deployment import resources
-from modelplane_functions.model_deployment.inputs import SERVICES, Inputs
+from modelplane_functions.model_deployment.inputs import SERVICES, Inputs, endpoint_key
 
 
 @dataclass
@@ -52,7 +52,7 @@ def _compose_own(req: Request, rsp: Response, inputs: Inputs, own: Own, *, drain
 
 def _compose_endpoint(req: Request, rsp: Response, inputs: Inputs, own: Own, raw: Object, *, draining: bool) -> None:
     """Compose the endpoint once its replica serves, and keep it for as long as the replica is there."""
-    key = resources.endpoint_key(own.replica)
+    key = endpoint_key(own.replica)
     cluster = inputs.fleet.clusters.get(own.replica.cluster)
     address = cluster.gateway if cluster else ""
 
@@ -71,7 +71,7 @@ def _let_go(req: Request, rsp: Response, inputs: Inputs, own: Own, composed: Com
 
     The annotation asks services to leave it out; their status says when they have.
     """
-    key = resources.endpoint_key(own.replica)
+    key = endpoint_key(own.replica)
     exposed = key in req.observed and own.why is not Why.DELETED
     if exposed and not (own.replica.draining and _is_withdrawn(req, req.observed[key].name)):
         _compose_own(req, rsp, inputs, own, draining=True)

@@ -1,7 +1,7 @@
 """A ModelDeployment and what is known of the fleet, read for scheduling."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -200,7 +200,7 @@ class Inputs:
                 replica, problem = reading.replica(resource.raw, key)
                 if problem:
                     self.problems.append(f"ModelReplica {replica.namespace}/{replica.name}: {problem}")
-                found.append(replica)
+                found.append(replace(replica, exposed=self._call.is_ready(endpoint_key(replica))))
         return tuple(found)
 
     @cached_property
@@ -286,6 +286,13 @@ class Inputs:
         if not cache.found:
             return CacheGate(message=f"ModelCache {cache.name} does not exist in namespace {self.namespace}")
         return CacheGate(frozenset(cache.ready), cache.artifact, f"ModelCache {cache.name} is not Ready there yet")
+
+
+def endpoint_key(replica: Replica) -> str:
+    """Composition key of the endpoint of a replica."""
+    if replica.key.startswith(REPLICA_KEY):
+        return ENDPOINT_KEY + replica.key.removeprefix(REPLICA_KEY)
+    return f"{ENDPOINT_KEY}{replica.cluster}-{replica.index}"
 
 
 def _count(value: object, *path: str, default: int) -> int:

@@ -20,7 +20,7 @@ from modelplane.labels import (
 )
 from modelplane.routing import paths
 from modelplane.scheduler.types import MemberPlace, Place, Replica
-from modelplane_functions.model_deployment.inputs import ENDPOINT_KEY, REPLICA_KEY, Inputs
+from modelplane_functions.model_deployment.inputs import REPLICA_KEY, Inputs
 
 PRIORITY = 0
 DRAIN_SECONDS = 60
@@ -30,13 +30,6 @@ PROGRESS_DEADLINE_SECONDS = 3600
 def replica_key(cluster: str, index: int) -> str:
     """Composition key of a replica."""
     return f"{REPLICA_KEY}{cluster}-{index}"
-
-
-def endpoint_key(replica: Replica) -> str:
-    """Composition key of the endpoint of a replica."""
-    if replica.key.startswith(REPLICA_KEY):
-        return ENDPOINT_KEY + replica.key.removeprefix(REPLICA_KEY)
-    return f"{ENDPOINT_KEY}{replica.cluster}-{replica.index}"
 
 
 def replica(inputs: Inputs, place: Place, index: int, *, name: str = "", replaces: str = "") -> Object:

@@ -27,7 +27,8 @@ class Report:
         self.live: list[Own] = [own for own in decided.own if own.fate is not Fate.DROP]
         self.desired = inputs.deployment.replicas
         new = sum(not placement.replaces for placement in decided.placed)
-        self.scheduled = slots(self.live) + new
+        self.homeless = sum(own.why is Why.CLUSTER_GONE and own.replica.name in decided.unreplaced for own in self.live)
+        self.scheduled = slots(self.live) + new - self.homeless
         self.total = len(self.live) + len(decided.placed)
         self.serving = sum(own.replica.serving and own.why is not Why.CLUSTER_GONE for own in self.live)
         self.updated = len(decided.placed) + sum(
@@ -94,7 +95,7 @@ def _fields(req: Request, rsp: Response, counts: Report) -> None:
             {"reason": t.reason.value, "clusters": t.clusters, "example": t.example, "message": t.message}
             for t in counts.tallies[:UNSCHEDULABLE_MAX]
         ]
-    elif counts.decided.missing and counts.inputs.fleet.matching is None:
+    elif (counts.decided.missing or counts.homeless) and counts.inputs.fleet.matching is None:
         rsp.status["unschedulable"] = list(items(req.xr.status, "unschedulable"))
 
 
@@ -134,7 +135,7 @@ def _scheduled_words(counts: Report) -> tuple[bool, str, str]:
         return False, decided.closed.reason, f"{decided.closed.message}{stays}"
     if counts.desired == 0 and not counts.live:
         return True, "ScaledToZero", "spec.replicas is 0"
-    if decided.missing:
+    if decided.missing or counts.homeless:
         if fleet.matching is None:
             return False, "Scheduling", f"{tally}; waiting for {', '.join(counts.waiting)}"
         if not fleet.matching:

@@ -43,7 +43,7 @@ def let_go(own: tuple[Own, ...]) -> tuple[Own, ...]:
 def _is_released(o: Own, replacement: Replica | None) -> bool:
     if replacement is None:
         return False
-    takes_over = replacement.serving and replacement.synced
+    takes_over = replacement.serving and replacement.synced and replacement.exposed
     if o.why is Why.CLUSTER_GONE:
         return takes_over and o.replica.blocked == CLUSTER_GONE
     if o.why is Why.STALLED or o.replica.serving:

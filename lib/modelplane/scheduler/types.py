@@ -169,6 +169,7 @@ class Replica:
     """A ModelReplica, read for what scheduling needs.
 
     `synced`: what it says is about its present spec, and that spec was applied. `served`: it has served once.
+    `exposed`: requests can be routed to it; known of one's own only.
     """
 
     namespace: str
@@ -185,6 +186,7 @@ class Replica:
     serving: bool = False
     served: bool = False
     synced: bool = True
+    exposed: bool = True
     deleting: bool = False
     draining: bool = False
     replaces: str = ""

@@ -191,6 +191,11 @@ def test_a_gone_cluster(call: Call) -> None:
     assert new["metadata"]["annotations"] == {"modelplane.ai/replaces": seen[KEY]["metadata"]["name"]}
     assert gone.ready is False
     assert gone.ttl == 15
+    nowhere = call(xr, seen, {"clusters": [], "replicas": [], "cluster-west": []})
+    assert_waiting(nowhere)
+    assert nowhere.status["replicas"]["scheduled"] == 0
+    assert nowhere.conditions["ReplicasScheduled"].reason == "NoClusters"
+    assert nowhere.conditions["DrainBlocked"].status == "True"
 
 
 def test_a_readiness_flap_keeps_the_endpoint(call: Call) -> None:

@@ -180,8 +180,8 @@ def test_one_that_serves_leaves_when_its_replacement_serves() -> None:
     assert fates(waiting) == {"qwen-east-0": "Keep", "qwen-west-0": "Leave"}
     assert not waiting.placed
 
-    for synced, fate in ((False, "Leave"), (True, "Drop")):
-        up = [replace(r, serving=True, synced=synced) if r.cluster == "east" else r for r in own]
+    for synced, exposed, fate in ((False, True, "Leave"), (True, False, "Leave"), (True, True, "Drop")):
+        up = [replace(r, serving=True, synced=synced, exposed=exposed) if r.cluster == "east" else r for r in own]
         done = schedule(deployment(), fleet(clusters, up))
         assert fates(done) == {"qwen-east-0": "Keep", "qwen-west-0": fate}
         assert not done.placed
