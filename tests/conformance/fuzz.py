@@ -2,7 +2,8 @@
 
     python -m tests.conformance.fuzz ORACLE [--count N] [--seed S] [--devices h100,bare] [--vectors]
 
-Prints the differences by class, the shortest selector of each first. Ends with 1 if there are any.
+Prints the differences that are not written down, by class, the shortest selectors of each first.
+Ends with 1 if there are any.
 """
 
 import argparse
@@ -18,12 +19,14 @@ from typing import Any
 
 from tests.conformance.generator import Generator
 from tests.lib.dra.conftest import Judge
+from tests.lib.dra.test_own_vectors import DIFFERENT
 
 from modelplane.dra import selector
 from modelplane.dra.device import Device
 
 VECTORS = Path(__file__).parents[1] / "lib/dra/vectors"
 SHOWN = 3
+SLOW = 0.01
 
 
 def ask(oracle: str, device: dict[str, Any], texts: list[str]) -> list[dict[str, Any]]:
@@ -31,6 +34,15 @@ def ask(oracle: str, device: dict[str, Any], texts: list[str]) -> list[dict[str,
     lines = [json.dumps({"device": device}), *(json.dumps({"expr": text}) for text in texts)]
     found = subprocess.run([oracle, "-stream"], input="\n".join(lines), capture_output=True, text=True, check=True)
     return [json.loads(line) for line in found.stdout.splitlines()]
+
+
+def again(judge: Judge, text: str, device: Device) -> float:
+    """The seconds a selector takes when it is not remembered; the first time may have paid for something else."""
+    selector._programs.clear()
+    selector._verdicts.clear()
+    started = time.process_time()
+    judge.verdict(text, device=device)
+    return time.process_time() - started
 
 
 def class_of(want: str, got: str, detail: str, message: str) -> str:
@@ -62,6 +74,10 @@ def compare(options: argparse.Namespace, devices: dict[str, Any]) -> Iterator[tu
             started = time.process_time()
             got, message = judge.verdict(text, device=device)
             took = time.process_time() - started
+            if took > SLOW:
+                took = min(took, again(judge, text, device))
+            if "steps that one evaluation may take" in message:
+                got, message = judge.verdict(text, selector.Budget(10**8, 10**9), device)
             want = answer["want"]
             kind = "" if got == want else class_of(want, got, answer["detail"], message)
             if not kind and options.costs and got in ("true", "false", "error"):
@@ -92,25 +108,25 @@ def main() -> int:
 
     classes: dict[str, list[str]] = collections.defaultdict(list)
     verdicts: collections.Counter[str] = collections.Counter()
+    written: collections.Counter[str] = collections.Counter()
     slowest = (0.0, "")
     total = 0
     for kind, shown, want, got, took in compare(options, devices):
         total += 1
         verdicts[want] += 1
         slowest = max(slowest, (took, shown))
-        if kind and got == "unsupported":
-            classes["unsupported, as documented"].append(shown)
+        if kind and (got == "unsupported" or (want, got) == DIFFERENT.get(shown.split("] ", 1)[1].split("  <")[0])):
+            written[got] += 1
         elif kind:
             classes[kind].append(shown)
     different = 0
     for kind, found in sorted(classes.items(), key=lambda item: -len(item[1])):
         print(f"{len(found):5}  {kind}")
-        if kind.startswith("unsupported"):
-            continue
         different += len(found)
         for shown in sorted(found, key=len)[:SHOWN]:
             print(f"         {shown}")
-    print(f"{total} selectors {dict(sorted(verdicts.items()))}: {different} differ")
+    counts = dict(sorted(verdicts.items()))
+    print(f"{total} selectors {counts}: {different} differ, {sum(written.values())} as written down")
     print(f"slowest here {slowest[0] * 1000:.1f} ms: {slowest[1][:200]}")
     return 1 if different else 0
 

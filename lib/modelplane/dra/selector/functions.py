@@ -25,6 +25,7 @@ from modelplane.dra.selector.arithmetic import (
 )
 from modelplane.dra.selector.values import (
     INT_MAX,
+    INT_MIN,
     NOTHING,
     STEPS_PER_ITEM,
     TEXT_PER_STEP,
@@ -387,8 +388,10 @@ def _sum(name: str) -> Function:
         meter.charge(
             (own.mantissa.bit_length() + other.mantissa.bit_length() + 4 * abs(own.exponent - other.exponent)) // 128
         )
+        # In 64 bits the smallest number is its own negative; where that fits, upstream does not notice.
+        wraps = own.fixed and other.fixed and other.mantissa == INT_MIN and own.mantissa >= 0 and own.exponent >= 0
         try:
-            total = own.add(other) if name == "add" else own.subtract(other)
+            total = own.add(other) if name == "add" or wraps else own.subtract(other)
         except QuantityError as error:
             raise EvaluationError(str(error)) from None
         return Sum(total.mantissa, total.exponent, total.fixed)

@@ -96,6 +96,7 @@ class _Builder:
         self._text = text
         self._scopes: dict[str, list[Run]] = {}
         self._constants: dict[int, Value] = {}
+        self._late: set[int] = set()  # constants that upstream computes at each evaluation
 
     def steps(self, node: Node) -> int:
         """What a node costs once, bodies of loops aside."""
@@ -137,6 +138,7 @@ class _Builder:
     def _list(self, node: ListNode) -> Run:
         items = [self.build(item) for item in node.items]
         if all(id(item) in self._constants for item in node.items):
+            self._note_late(node, node.items)
             return self._constant(node, tuple(self._constants[id(item)] for item in node.items))
         return lambda frame: tuple([item(frame) for item in items])
 
@@ -148,6 +150,8 @@ class _Builder:
         if function == OR:
             return closures.chain(args, True, "||")
         if function in (INDEX, OPTIONAL_INDEX):
+            if self._is_composite(node.args[1]):
+                raise CompileError.at("an index is never a list, map, null or bytes", self._text, node.position)
             return closures.index(args[0], args[1], optional=function == OPTIONAL_INDEX)
         if function == OPTIONAL_SELECT:
             return closures.index(args[0], args[1], optional=True)
@@ -162,7 +166,10 @@ class _Builder:
             if isinstance(pattern, Literal) and isinstance(pattern.value, str):
                 compute = constant_pattern(function, pattern.value)
         parts = (node.target, *node.args) if node.target is not None else tuple(node.args)
+        if function in _CONVERSIONS and self._is_fixed_map(parts[0]) and function != "dyn":
+            raise CompileError.at(f"no such overload: {function}(map)", self._text, node.position)
         if function in _CONVERSIONS | _FOLDED and all(id(part) in self._constants for part in parts):
+            self._note_late(node, parts)
             return self._fold(node, [self._constants[id(part)] for part in parts])
         if len(args) == 1:
             first = args[0]
@@ -172,12 +179,31 @@ class _Builder:
             return lambda frame: compute(frame, first(frame), second(frame))
         return lambda frame: compute(frame, *[arg(frame) for arg in args])
 
+    def _note_late(self, node: Node, parts: Sequence[Node]) -> None:
+        if (isinstance(node, Call) and node.function in _FOLDED) or any(id(part) in self._late for part in parts):
+            self._late.add(id(node))
+
+    def _is_composite(self, node: Node) -> bool:
+        """Whether a constant is of a kind that indexes nothing; upstream finds that out before it evaluates."""
+        if self._is_fixed_map(node):
+            return True
+        value = self._constants.get(id(node), 0)
+        return id(node) not in self._late and (value is None or isinstance(value, tuple | bytes))
+
+    def _is_fixed_map(self, node: Node) -> bool:
+        while isinstance(node, Call) and node.function == "dyn":
+            node = node.args[0]
+        return isinstance(node, MapNode) and all(
+            self._is_fixed_map(part) or (id(part) in self._constants and id(part) not in self._late)
+            for part in _children(node)
+        )
+
     def _fold(self, node: Call, values: list[Value]) -> Run:
         """A conversion of a constant: done once. As upstream, one that fails is an error of compiling."""
         try:
             return self._constant(node, FUNCTIONS[node.function](Meter(_ENOUGH), *values))
         except EvaluationError as error:
-            if node.function in _CONVERSIONS:
+            if id(node) not in self._late:
                 raise CompileError.at(str(error), self._text, node.position) from None
             return closures.failing(str(error))
 

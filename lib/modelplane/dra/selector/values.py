@@ -76,9 +76,10 @@ NOTHING = Optional()
 class MapValue:
     """A map. Keys that are numerically equal are one key; `default` answers an index that is not there."""
 
-    __slots__ = ("default", "entries", "keys")
+    __slots__ = ("default", "entries", "keys", "named")
 
     def __init__(self, entries: Mapping[Key, Value], keys: tuple[Value, ...], default: Value = None) -> None:
+        self.named = False
         self.entries = entries
         self.keys = keys
         self.default = default
@@ -87,7 +88,9 @@ class MapValue:
     def of_strings(cls, entries: Mapping[str, Value], default: MapValue | None = None) -> MapValue:
         """A map with string keys, in the order of its keys."""
         names = tuple(sorted(entries))
-        return cls({("str", name): entries[name] for name in names}, names, default)
+        found = cls({("str", name): entries[name] for name in names}, names, default)
+        found.named = True
+        return found
 
     def find(self, key: Value) -> tuple[Value, bool]:
         """The value at a key, and whether there is one. Raises EvaluationError for what cannot be a key."""
@@ -99,6 +102,9 @@ class MapValue:
         return self.default, self.default is not None
 
     def __contains__(self, key: Value) -> bool:
+        # Go's maps panic on these, unless they are empty or hold strings only by their type.
+        if isinstance(key, Semver | bytes) and self.entries and not self.named:
+            raise no_overload("in", key, self)
         return key_of(key) in self.entries
 
     def __len__(self) -> int:
