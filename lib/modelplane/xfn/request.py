@@ -15,7 +15,7 @@ VIEWS_MAX_BYTES = 96 * 1024 * 1024
 
 
 class _Views:
-    """What readers made of objects, by the objects' bytes; the longest unused go first.
+    """What readers made of objects, by the objects' canonical bytes; the longest unused go first.
 
     It holds no decision: a reader is a pure function of the object, so a hit and a miss answer the same.
     """
@@ -28,15 +28,16 @@ class _Views:
         """Objects read because no equal one had been."""
 
     def get(self, reader: Callable[[Object], T], payload: bytes) -> T:
-        key = (reader, payload)
+        struct = wire.parse(payload)
+        key = (reader, wire.canonical(struct))
         try:
             found: T = self._found[key]
             self._found.move_to_end(key)
         except KeyError:
-            found = reader(wire.load(payload))
+            found = reader(wire.from_struct(struct))
             self.read += 1
             if self._found.setdefault(key, found) is found:
-                self._size += len(payload)
+                self._size += len(key[1])
             while self._size > self._limit and self._found:
                 try:
                     (_, old), _ = self._found.popitem(last=False)
@@ -99,7 +100,7 @@ class Request:
         """What a reader makes of each resource that answers a requirement, in the order they came; None as `required`.
 
         The reader must be a module's function that depends on nothing but the object, and its answer must never be
-        changed: both are kept, and an object that is byte for byte known is not read again.
+        changed: both are kept, and an object equal to one that is known is not read again.
         """
         if requirement not in self.envelope.required_resources:
             return None

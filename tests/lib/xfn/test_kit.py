@@ -4,7 +4,8 @@ import pytest
 from crossplane.function.proto.v1 import run_function_pb2 as fnv1
 
 from modelplane.kube.objects import Resource
-from modelplane.xfn import Function, wire
+from modelplane.xfn import Function, Request, wire
+from modelplane.xfn.request import views
 from modelplane.xfn.response import observed_intent
 from modelplane.xfn.runner import Runner
 
@@ -234,3 +235,45 @@ def test_good_needs_ready_and_synced_of_this_generation(conditions, good):
         },
     }
     assert Resource.of(raw).good is good
+
+
+def _name(raw):
+    return raw["metadata"]["name"]
+
+
+def _shuffled(payload):
+    """The same object with its top-level entries in another order, as Go encodes maps."""
+    entries = []
+    at = 0
+    while at < len(payload):
+        size, end, shift = 0, at + 1, 0
+        while True:
+            byte = payload[end]
+            size |= (byte & 127) << shift
+            end, shift = end + 1, shift + 7
+            if byte < 128:
+                break
+        entries.append(payload[at : end + size])
+        at = end + size
+    return b"".join(reversed(entries))
+
+
+def test_an_equal_object_is_read_once_however_it_is_encoded():
+    raw = _object("viewed", size=4) | {"data": {"a": "1"}}
+    message = _request(required={"r": [raw]})
+    payload = message.SerializeToString()
+    inner = message.required_resources["r"].items[0].resource.SerializeToString()
+    assert inner in payload
+    assert _shuffled(inner) != inner
+    other = payload.replace(inner, _shuffled(inner))
+    before = views.read
+    seen = [Request(p, lambda: 0.0).views("r", _name) for p in (payload, other, payload)]
+    assert seen == [["viewed"]] * 3
+    assert views.read - before == 1
+
+
+def test_managed_fields_are_not_read():
+    struct = _request(
+        _object("m") | {"metadata": {"name": "m", "managedFields": [{"manager": "x"}]}}
+    ).observed.composite
+    assert wire.load(struct.resource.SerializeToString())["metadata"] == {"name": "m"}
