@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from crossplane.function.proto.v1 import run_function_pb2 as fnv1
+from tests.bench import fleet
 from tests.harness import served
 
 from modelplane import catalog
@@ -44,6 +45,7 @@ def main() -> None:
         "start_seconds": {name: round(value[0], 3) for name, value in starts.items()},
         "idle_rss_mib": {**{name: value[1] for name, value in starts.items()}, **memory},
         "functions": functions,
+        "whole_fleet": fleet.measure(),
     }
     OUTPUT.parent.mkdir(exist_ok=True)
     OUTPUT.write_text(json.dumps(result, indent=2) + "\n")
@@ -140,6 +142,7 @@ def _print(result: dict[str, Any]) -> None:
             f"{kind:20} {row['p50_ms']:8.2f} {row['p95_ms']:8.2f} {row['request_kib']:6.1f} KiB "
             f"{row['response_kib']:6.1f} KiB {row['composed']:9d}"
         )
+    fleet.show(result["whole_fleet"])
     for name, seconds in result["start_seconds"].items():
         print(f"start-up of function {name}: {seconds:.2f} s")
     for name, mib in result["idle_rss_mib"].items():

@@ -21,10 +21,16 @@ def compose(req: Request, rsp: Response) -> None:
     status.report(req, rsp, inputs, decided, composed, waiting)
 
 
+def prepare() -> None:
+    """Build the selector parser, which takes as long as a hundred calls."""
+    SelectorJudge().judgement("true")
+
+
 FUNCTION = Function(
     "model-deployment",
     VERSION,
     "ModelDeployment",
     ("ModelCacheResolved", "ReplicasScheduled", "ReplicasReady", "Progressing", "DrainBlocked", "OutOfScope"),
     compose,
+    prepare,
 )

@@ -25,9 +25,11 @@ class Runner:
         self._now = now
 
     def preload(self) -> None:
-        """Import every function now rather than at its first call."""
+        """Import and prepare every function now rather than at its first call."""
         for kind in self._loaders:
-            self._load(kind)
+            function = self._load(kind)
+            if function is not None:
+                function.prepare()
 
     def _load(self, kind: str) -> Function | None:
         if kind not in self._loaded:
