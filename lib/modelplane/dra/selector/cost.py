@@ -44,7 +44,35 @@ _ONE = frozenset(
 )
 _TRAVERSALS = frozenset(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"))
 
-Path = tuple[str, ...]
+
+class Path:
+    """Where a value comes from, from `device` on.
+
+    Extending one twice overwrites the first extension where there was room, as upstream's slices do; that decides what
+    the keys of a loop with two variables count as.
+    """
+
+    __slots__ = ("_room", "_used")
+
+    def __init__(self, room: list[str], used: int) -> None:
+        self._room = room
+        self._used = used
+
+    def extend(self, step: str) -> Path:
+        """The path one step further."""
+        if self._used < len(self._room):
+            self._room[self._used] = step
+            return Path(self._room, self._used + 1)
+        spare = max(0, self._used - 1)
+        return Path([*self._room, step, *([""] * spare)], self._used + 1)
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """What it leads through, as of now."""
+        return tuple(self._room[: self._used])
+
+
+_NOWHERE = Path([], 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +109,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class _Local:
-    path: Path = ()
+    path: Path = _NOWHERE
     size: Size | None = None
     entry: Entry | None = None
 
@@ -111,7 +139,7 @@ class _Estimator:
             return 0
         if isinstance(node, Ident):
             local = self._local(node.name)
-            self._paths[id(node)] = local.path if local else (node.name,)
+            self._paths[id(node)] = local.path if local else Path([node.name], 1)
             return 1
         if isinstance(node, Select):
             return self._select(node)
@@ -137,7 +165,7 @@ class _Estimator:
         total = self.cost(node.operand)
         if node.test:
             return total
-        self._paths[id(node)] = (*self._path(node.operand), node.field)
+        self._paths[id(node)] = self._path(node.operand).extend(node.field)
         return _capped(total + (node.operand.type.kind in ("map", "struct")))
 
     def _list(self, node: ListNode) -> int:
@@ -175,16 +203,15 @@ class _Estimator:
 
     def _loop(self, node: Loop) -> int:
         total = self.cost(node.over) + self.cost(node.initial)
-        self._push(ACCUMULATOR, _Local((), self._size(node.initial), self._entry(node.initial)))
+        self._push(ACCUMULATOR, _Local(_NOWHERE, self._size(node.initial), self._entry(node.initial)))
         entry, path = self._entry(node.over), self._path(node.over)
         is_list = node.over.type.kind == "list"
-        keys = _Local((*path, "@indices" if is_list else "@keys"), entry.key if entry else None)
-        values = _Local((*path, "@items" if is_list else "@values"), entry.value if entry else None)
-        if len(node.variables) > 1:
-            self._push(node.variables[0], keys)
-            self._push(node.variables[1], values)
-        else:
-            self._push(node.variables[0], values if is_list else keys)
+        if len(node.variables) > 1 or not is_list:
+            step = "@indices" if is_list else "@keys"
+            self._push(node.variables[0], _Local(path.extend(step), entry.key if entry else None))
+        if len(node.variables) > 1 or is_list:
+            step = "@items" if is_list else "@values"
+            self._push(node.variables[-1], _Local(path.extend(step), entry.value if entry else None))
         each = self.cost(node.condition) + self.cost(node.step)
         for name in node.variables:
             self._locals[name].pop()
@@ -197,9 +224,9 @@ class _Estimator:
                 self._sizes[id(node)] = size
         else:
             self._sizes[id(node)] = count
-            step = self._entry(node.step)
-            if step is not None:
-                self._entries[id(node)] = step
+            stepped = self._entry(node.step)
+            if stepped is not None:
+                self._entries[id(node)] = stepped
         return _capped(total + count.most * each)
 
     def _call(self, node: Call) -> int:
@@ -207,7 +234,10 @@ class _Estimator:
             total = 1 + self.cost(node.args[0])
             self._copy(node, node.args[0])
             return _capped(total)
-        costs = [self.cost(arg) for arg in node.args]
+        costs = []
+        for arg in node.args:
+            costs.append(self.cost(arg))
+            self._size(arg)  # keeps the size by the path as it is now
         total = self.cost(node.target) if node.target is not None else 0
         worst = 0
         result: Size | None = None
@@ -219,7 +249,9 @@ class _Estimator:
             if overload in ("index_list", "index_map"):
                 entry = self._entry(node.args[0])
                 result = entry.value if entry else None
-                self._paths[id(node)] = (*self._path(node.args[0]), "@items" if overload == "index_list" else "@values")
+                self._paths[id(node)] = self._path(node.args[0]).extend(
+                    "@items" if overload == "index_list" else "@values"
+                )
             if result is None:
                 result = self._size(node)
         if result is not None:
@@ -284,7 +316,7 @@ class _Estimator:
             return _scaled(size.most, _CHARACTER)
         each = 1
         if target.type.params[0] in (STRING, BYTES):
-            path = self._path(target)
+            path = self._path(target).steps
             item = _declared_size((*path, "@items")) if path else None
             each += _scaled((item or Size()).most, _CHARACTER)
         return _capped(size.most * each)
@@ -334,7 +366,7 @@ class _Estimator:
             local = self._local(node.name)
             if local is not None:
                 return local.path
-        return self._paths.get(id(node), ())
+        return self._paths.get(id(node), _NOWHERE)
 
     def _entry(self, node: Node) -> Entry | None:
         found = self._entries.get(id(node))
@@ -353,7 +385,7 @@ class _Estimator:
         exact = _literal_size(node)
         if exact is not None:
             return Size(exact, exact)
-        declared = _declared_size(self._path(node))
+        declared = _declared_size(self._path(node).steps)
         if declared is not None:
             self._sizes[id(node)] = declared
             return declared
@@ -377,7 +409,7 @@ def _literal_size(node: Node) -> int | None:
     return len(node.entries) if isinstance(node, MapNode) else None
 
 
-def _declared_size(path: Path) -> Size | None:
+def _declared_size(path: tuple[str, ...]) -> Size | None:
     """The declared size of what a path from `device` leads to."""
     if not path or path[0] != "device":
         return None

@@ -10,10 +10,10 @@ import re
 import threading
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from celpy import celparser
 from lark import Lark, Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken, VisitError
 
@@ -102,9 +102,18 @@ def _unexpected(text: str, token: Token) -> CompileError:
     return CompileError.at(f"unexpected {shown if len(shown) <= 20 else shown[:17] + '...'!r}", text, position)
 
 
+def _grammar_file() -> Path:
+    """cel-python's grammar, found without importing the rest of it: its evaluator costs 7 MiB and is not used."""
+    spec = find_spec("celpy")
+    if spec is None or not spec.submodule_search_locations:
+        message = "cel-python is not installed"
+        raise ImportError(message)
+    return Path(spec.submodule_search_locations[0]) / "cel.lark"
+
+
 @cache
 def _parser() -> tuple[Lark, _Builder]:
-    grammar = Path(celparser.__file__).with_name("cel.lark").read_text()
+    grammar = _grammar_file().read_text()
     builder = _Builder()
     parser = Lark(
         grammar,
