@@ -99,12 +99,13 @@ def test_unready_replica_leaves(served: ControlPlane) -> None:
     (pod,) = pods(cluster, replica)
     with traffic.Load(address(served)) as load:
         time.sleep(1)
-        cluster.client.patch(pod, {"metadata": {"annotations": {"e2e.test/ready": "false"}}})
 
         def withdrawn() -> bool:
             backends = fleet.get(served, "ModelService", "chat")["status"]["backends"]
             return all(not b.get("weight") for b in backends if b["endpoint"] == name)
 
+        assert not withdrawn()
+        cluster.client.patch(pod, {"metadata": {"annotations": {"e2e.test/ready": "false"}}})
         started = time.monotonic()
         wait(f"{name} takes no traffic", withdrawn, 60, served.why)
         took = time.monotonic() - started

@@ -8,20 +8,23 @@ import json
 import socketserver
 import threading
 import urllib.parse
+from typing import cast
 
 from tests.e2e.plane.client import Client, Manifest
 from tests.e2e.standins.loop import client, forever, say
+
+GRACE_SECONDS = 5
+"""How long a pod that is deleted still answers; a kubelet's pod has its grace period, kwok's is gone at once."""
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     wbufsize = -1  # One write per answer: two cost Nagle's algorithm and a delayed acknowledgement.
-    pod: tuple[str, str] = ("", "")
 
     def _answer(self) -> None:
         size = int(self.headers.get("content-length") or 0)
         asked = json.loads(self.rfile.read(size) or b"{}") if size else {}
-        namespace, name = self.pod
+        namespace, name = cast(_Server, self.server).pod
         path = urllib.parse.urlsplit(self.path).path
         body = {
             "object": "chat.completion",
@@ -47,6 +50,11 @@ class _Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
     request_queue_size = 256
     allow_reuse_address = True
+    pod: tuple[str, str] = ("", "")
+
+
+def _name(pod: Manifest) -> tuple[str, str]:
+    return pod["metadata"]["namespace"], pod["metadata"]["name"]
 
 
 def _ports(pod: Manifest) -> list[int]:
@@ -69,15 +77,29 @@ class Engines:
             for port in _ports(pod):
                 key = (address, port)
                 running = event != "DELETED" and pod["status"].get("phase") == "Running"
-                if running and key not in self.servers:
+                if running and not self._owns(key, pod):
                     self._start(key, pod)
-                elif not running and key in self.servers:
-                    self.servers.pop(key).shutdown()
+                elif not running and self._owns(key, pod):
+                    timer = threading.Timer(GRACE_SECONDS, self._end, (key, pod))
+                    timer.daemon = True
+                    timer.start()
+
+    def _owns(self, key: tuple[str, int], pod: Manifest) -> bool:
+        """Say whether an address is served for this pod; another pod may have had the address before."""
+        server = self.servers.get(key)
+        return server is not None and server.pod == _name(pod)
+
+    def _end(self, key: tuple[str, int], pod: Manifest) -> None:
+        if self._owns(key, pod):
+            self.servers.pop(key).shutdown()
 
     def _start(self, key: tuple[str, int], pod: Manifest) -> None:
         meta = pod["metadata"]
-        handler = type("Handler", (_Handler,), {"pod": (meta["namespace"], meta["name"])})
-        server = self.servers[key] = _Server(key, handler)
+        if key in self.servers:
+            self.servers[key].pod = _name(pod)
+            return
+        server = self.servers[key] = _Server(key, _Handler)
+        server.pod = _name(pod)
         threading.Thread(target=self._serve, args=(server,), daemon=True).start()
         say(f"{meta['namespace']}/{meta['name']} serves at {key[0]}:{key[1]}")
 
