@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from crossplane.function.proto.v1 import run_function_pb2 as fnv1
-from tests.bench import fleet
+from tests.bench import fleet, hostile
 from tests.harness import served
 
 from modelplane import catalog
@@ -39,6 +39,7 @@ def main() -> None:
             functions = {kind: _measure(transport, request) for kind, request in sorted(requests.items())}
             functions["EKSCluster, 8 pools"] = _measure(transport, _large(transport))
             memory["all, after the calls"] = _rss(process)
+            delay = hostile.measure(target)
             close()
     result = {
         "machine": {"python": platform.python_version(), "system": platform.system(), "cpu": platform.machine()},
@@ -46,6 +47,7 @@ def main() -> None:
         "idle_rss_mib": {**{name: value[1] for name, value in starts.items()}, **memory},
         "functions": functions,
         "whole_fleet": fleet.measure(),
+        "hostile_tenant": delay,
     }
     OUTPUT.parent.mkdir(exist_ok=True)
     OUTPUT.write_text(json.dumps(result, indent=2) + "\n")
@@ -143,6 +145,7 @@ def _print(result: dict[str, Any]) -> None:
             f"{row['response_kib']:6.1f} KiB {row['composed']:9d}"
         )
     fleet.show(result["whole_fleet"])
+    hostile.show(result["hostile_tenant"])
     for name, seconds in result["start_seconds"].items():
         print(f"start-up of function {name}: {seconds:.2f} s")
     for name, mib in result["idle_rss_mib"].items():

@@ -30,10 +30,12 @@ def function(
     from modelplane.xfn import server
 
     logging.basicConfig(
-        level=logging.DEBUG if debug else logging.INFO,
+        level=logging.INFO,
         format="%(asctime)s %(levelname)s %(name)s %(message)s",
         stream=sys.stderr,
     )
+    if debug:
+        logging.getLogger("modelplane").setLevel(logging.DEBUG)
     runner = Runner(catalog.loaders(name))
     try:
         runner.preload()
