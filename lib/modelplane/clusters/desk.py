@@ -8,7 +8,7 @@ from modelplane import names
 from modelplane.clusters.spec import ClusterSpec
 from modelplane.composed import FULL, ProviderConfigRef
 from modelplane.composed.managed import managed
-from modelplane.kube.objects import Object, Resource, integer, mapping, text
+from modelplane.kube.objects import Object, Resource, integer, mapping
 from modelplane.labels import EXTERNAL_NAME, RESOURCE
 from modelplane.xfn import Request, Response
 
@@ -39,15 +39,15 @@ class Desk(Generic[SpecT]):
 
     def text(self, key: str, *path: str) -> str:
         """Read a string of an observed resource, empty where it does not exist."""
-        return text(self.resource(key).raw, *path)
+        return self.resource(key).text(*path)
 
     def integer(self, key: str, *path: str) -> int | None:
         """Read a whole number of an observed resource, None where it does not exist."""
-        return integer(self.resource(key).raw, *path)
+        return integer(self.resource(key).dig(*path))
 
     def provider(self, key: str) -> Mapping[str, Any]:
         """`spec.forProvider` of an observed resource, empty where it does not exist."""
-        return mapping(self.resource(key).raw, "spec", "forProvider")
+        return mapping(self.resource(key).dig("spec", "forProvider"))
 
     def external_name(self, key: str) -> str:
         """The cloud's own name or id of an observed resource."""

@@ -79,10 +79,15 @@ class Condition:
 
 
 class Resource:
-    """One Kubernetes object, converted from the wire when it is first looked at."""
+    """One Kubernetes object, converted from the wire when it is first looked at, and no more of it than is looked at.
 
-    def __init__(self, load: Callable[[], Object]) -> None:
+    `part` converts what is at a path; without it the whole object is converted at once.
+    """
+
+    def __init__(self, load: Callable[[], Object], part: Callable[[tuple[str, ...]], Any] | None = None) -> None:
         self._load = load
+        self._part = part
+        self._parts: dict[tuple[str, ...], Any] = {}
 
     @classmethod
     def of(cls, raw: Object) -> "Resource":
@@ -94,79 +99,83 @@ class Resource:
         """The object as a dictionary; shared, so not to be changed."""
         return self._load()
 
+    def dig(self, *path: str) -> Any:
+        """Follow keys from the object's root; shared, so not to be changed."""
+        if self._part is None or "raw" in self.__dict__:
+            return dig(self.raw, *path)
+        if path not in self._parts:
+            self._parts[path] = self._part(path)
+        return self._parts[path]
+
     @property
     def api_version(self) -> str:
         """`apiVersion`."""
-        return text(self.raw, "apiVersion")
+        return self.text("apiVersion")
 
     @property
     def kind(self) -> str:
         """`kind`."""
-        return text(self.raw, "kind")
+        return self.text("kind")
 
     @property
     def name(self) -> str:
         """`metadata.name`."""
-        return text(self.raw, "metadata", "name")
+        return self.text("metadata", "name")
 
     @property
     def namespace(self) -> str:
         """`metadata.namespace`, empty for a cluster-scoped object."""
-        return text(self.raw, "metadata", "namespace")
+        return self.text("metadata", "namespace")
 
     @property
     def uid(self) -> str:
         """`metadata.uid`; empty in offline rendering."""
-        return text(self.raw, "metadata", "uid")
+        return self.text("metadata", "uid")
 
     @property
     def generation(self) -> int:
         """`metadata.generation`, 0 where absent."""
-        return integer(self.raw, "metadata", "generation") or 0
+        return integer(self.dig("metadata", "generation")) or 0
 
     @cached_property
     def labels(self) -> dict[str, str]:
         """`metadata.labels`."""
-        return strings(self.raw, "metadata", "labels")
+        return strings(self.dig("metadata", "labels"))
 
     @cached_property
     def annotations(self) -> dict[str, str]:
         """`metadata.annotations`."""
-        return strings(self.raw, "metadata", "annotations")
+        return strings(self.dig("metadata", "annotations"))
 
     @property
     def deleting(self) -> bool:
         """Whether the object has a deletionTimestamp."""
-        return bool(text(self.raw, "metadata", "deletionTimestamp"))
+        return bool(self.text("metadata", "deletionTimestamp"))
 
     @property
     def created(self) -> str:
         """`metadata.creationTimestamp` as written, empty where absent."""
-        return text(self.raw, "metadata", "creationTimestamp")
+        return self.text("metadata", "creationTimestamp")
 
     @property
     def spec(self) -> Mapping[str, Any]:
         """`spec`."""
-        return mapping(self.raw, "spec")
+        return mapping(self.dig("spec"))
 
     @property
     def status(self) -> Mapping[str, Any]:
         """`status`."""
-        return mapping(self.raw, "status")
-
-    def dig(self, *path: str) -> Any:
-        """Follow keys from the object's root."""
-        return dig(self.raw, *path)
+        return mapping(self.dig("status"))
 
     def text(self, *path: str) -> str:
         """Read a string from the object's root."""
-        return text(self.raw, *path)
+        return text(self.dig(*path))
 
     @cached_property
     def conditions(self) -> dict[str, Condition]:
         """`status.conditions` by type."""
         found: dict[str, Condition] = {}
-        for raw in objects(self.raw, "status", "conditions"):
+        for raw in objects(self.dig("status", "conditions")):
             kind = text(raw, "type")
             if kind:
                 found[kind] = Condition(

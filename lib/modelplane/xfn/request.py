@@ -52,7 +52,14 @@ views = _Views(VIEWS_MAX_BYTES)
 
 def _lazy(message: Any) -> Resource:
     payload: bytes = message.resource
-    return Resource(lambda: wire.load(payload))
+    parsed: list[Any] = []
+
+    def struct() -> Any:
+        if not parsed:
+            parsed.append(wire.parse(payload))
+        return parsed[0]
+
+    return Resource(lambda: wire.from_struct(struct()), lambda path: wire.part(struct(), path))
 
 
 class Request:

@@ -1,6 +1,8 @@
 """Dictionaries to protobuf Structs and back, and requests whose objects are read only when they are looked at."""
 
 from collections.abc import Mapping
+from functools import lru_cache
+from struct import Struct
 from typing import Any
 
 from crossplane.function.proto.v1 import run_function_pb2 as fnv1
@@ -60,6 +62,18 @@ def from_struct(struct: struct_pb2.Struct) -> dict[str, Any]:
     return {key: _from_value(fields[key]) for key in fields}
 
 
+def part(struct: struct_pb2.Struct, path: tuple[str, ...]) -> Any:
+    """Convert what is at a path; None where the path ends early."""
+    if not path:
+        return from_struct(struct)
+    fields = struct.fields
+    for key in path[:-1]:
+        if key not in fields or fields[key].WhichOneof("kind") != "struct_value":
+            return None
+        fields = fields[key].struct_value.fields
+    return _from_value(fields[path[-1]]) if path[-1] in fields else None
+
+
 def _from_value(value: struct_pb2.Value) -> Any:
     kind = value.WhichOneof("kind")
     if kind == "string_value":
@@ -83,28 +97,65 @@ def fill(struct: struct_pb2.Struct, raw: Mapping[str, Any]) -> None:
     An entry of a mapping that is None is left out: server-side apply reads a null as "remove this field".
     Raises TypeError for a value that JSON has no form for.
     """
-    fields = struct.fields
+    # Encoded here and parsed at once: setting field by field through protobuf takes twice as long.
+    struct.MergeFromString(_encode_struct(raw))
+
+
+def _size(length: int) -> bytes:
+    if length < 128:
+        return _SIZES[length]
+    encoded = bytearray()
+    while length > 127:
+        encoded.append(length & 127 | 128)
+        length >>= 7
+    encoded.append(length)
+    return bytes(encoded)
+
+
+_SIZES = [bytes([n]) for n in range(128)]
+
+
+@lru_cache(maxsize=4096)
+def _encode_key(key: str) -> bytes:
+    encoded = key.encode()
+    return b"\n" + _size(len(encoded)) + encoded + b"\x12"
+
+
+def _encode_struct(raw: Mapping[str, Any]) -> bytes:
+    entries = []
     for key, value in raw.items():
         if value is not None:
-            _fill_value(fields[key], value)
+            encoded = _encode_value(value)
+            entry = _encode_key(key) + _size(len(encoded)) + encoded
+            entries.append(b"\n" + _size(len(entry)) + entry)
+    return b"".join(entries)
 
 
-def _fill_value(target: struct_pb2.Value, value: Any) -> None:
+def _encode_value(value: Any) -> bytes:
+    """A google.protobuf.Value; its field numbers are those of struct.proto."""
     if isinstance(value, str):
-        target.string_value = value
-    elif isinstance(value, bool):
-        target.bool_value = value
-    elif isinstance(value, (int, float)):
-        target.number_value = value
-    elif isinstance(value, Mapping):
-        target.struct_value.SetInParent()
-        fill(target.struct_value, value)
-    elif isinstance(value, (list, tuple)):
-        target.list_value.SetInParent()
+        encoded = value.encode()
+        return b"\x1a" + _size(len(encoded)) + encoded
+    if value is True:
+        return b"\x20\x01"
+    if value is False:
+        return b"\x20\x00"
+    if isinstance(value, (int, float)):
+        return b"\x11" + _DOUBLE.pack(value)
+    if value.__class__ is dict or isinstance(value, Mapping):
+        encoded = _encode_struct(value)
+        return b"\x2a" + _size(len(encoded)) + encoded
+    if isinstance(value, (list, tuple)):
+        items = []
         for item in value:
-            _fill_value(target.list_value.values.add(), item)
-    elif value is None:
-        target.null_value = struct_pb2.NULL_VALUE
-    else:
-        message = f"cannot send a {type(value).__name__} to Crossplane"
-        raise TypeError(message)
+            encoded = _encode_value(item)
+            items.append(b"\n" + _size(len(encoded)) + encoded)
+        encoded = b"".join(items)
+        return b"\x32" + _size(len(encoded)) + encoded
+    if value is None:
+        return b"\x08\x00"
+    message = f"cannot send a {type(value).__name__} to Crossplane"
+    raise TypeError(message)
+
+
+_DOUBLE = Struct("<d")

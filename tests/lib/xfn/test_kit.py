@@ -2,8 +2,11 @@
 
 import pytest
 from crossplane.function.proto.v1 import run_function_pb2 as fnv1
+from google.protobuf import struct_pb2
+from hypothesis import given
+from hypothesis import strategies as st
 
-from modelplane.kube.objects import Resource
+from modelplane.kube.objects import Resource, dig
 from modelplane.xfn import Function, Request, wire
 from modelplane.xfn.request import views
 from modelplane.xfn.response import observed_intent
@@ -277,3 +280,39 @@ def test_managed_fields_are_not_read():
         _object("m") | {"metadata": {"name": "m", "managedFields": [{"manager": "x"}]}}
     ).observed.composite
     assert wire.load(struct.resource.SerializeToString())["metadata"] == {"name": "m"}
+
+
+_JSON = st.recursive(
+    st.booleans() | st.text() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(st.text(), _JSON, max_size=6))
+def test_objects_come_back_as_they_went(raw):
+    struct = struct_pb2.Struct()
+    wire.fill(struct, raw)
+    assert wire.from_struct(struct) == raw
+    reference = struct_pb2.Struct()
+    reference.update(raw)
+    assert wire.canonical(struct) == wire.canonical(reference)
+
+
+@pytest.mark.parametrize("length", [0, 1, 127, 128, 16383, 16384, 70000])
+def test_lengths_at_the_borders_of_varints(length):
+    struct = struct_pb2.Struct()
+    wire.fill(struct, {"k" * max(1, length): "v" * length, "l": ["x" * length]})
+    assert wire.from_struct(struct) == {"k" * max(1, length): "v" * length, "l": ["x" * length]}
+
+
+def test_what_json_has_no_form_for_is_refused():
+    with pytest.raises(TypeError, match="cannot send a set"):
+        wire.fill(struct_pb2.Struct(), {"a": {1}})
+
+
+def test_parts_are_what_the_whole_says():
+    raw = _object("p", nested={"list": [{"a": 1}], "none": {}})
+    payload = _request(raw).observed.composite.resource.SerializeToString()
+    for path in [("metadata", "name"), ("spec",), ("spec", "nested", "list"), ("spec", "nope", "x"), ("kind", "x"), ()]:
+        assert wire.part(wire.parse(payload), path) == dig(wire.load(payload), *path)
