@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from modelplane import names
+from modelplane.composed import tenant
 from modelplane.composed.remote import Patch
 from modelplane.kube.objects import Object, Resource, dig, objects, text
-from modelplane.labels import REPLICA, TENANT
+from modelplane.labels import REPLICA
 from modelplane_functions.model_replica.inputs import Member, Replica
 from modelplane_functions.model_replica.target import Target
 
@@ -20,8 +21,6 @@ _SOURCES = {"secretKeyRef": SECRET, "configMapKeyRef": CONFIG_MAP}
 _PULL_KEY = ".dockerconfigjson"
 _PULL_TYPE = "kubernetes.io/dockerconfigjson"
 
-NAMESPACE = "modelplane.ai/namespace"
-"""Annotation on a tenant's namespace: the one of the control plane that it belongs to."""
 NETWORK_POLICY = "modelplane-ingress"
 CALLERS = ("envoy-gateway-system", "monitoring")
 """Namespaces whose pods may call a tenant's pods: the gateway's and Prometheus'."""
@@ -48,13 +47,8 @@ def remote_name(rid: str, kind: str, name: str) -> str:
 
 
 def namespace(replica: Replica, target: Target) -> Object:
-    """Build the tenant's namespace; every replica of the tenant on the cluster builds the same."""
-    labels = {
-        TENANT: names.tenant_digest(replica.namespace),
-        "pod-security.kubernetes.io/enforce": target.pod_security,
-    }
-    metadata = {"name": replica.tenant, "labels": labels, "annotations": {NAMESPACE: replica.namespace}}
-    return target.wrap({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}, shared=True)
+    """Build the tenant's namespace; everybody who needs it on the cluster builds the same."""
+    return target.wrap(tenant.namespace(replica.namespace, target.pod_security), shared=True)
 
 
 def network_policy(replica: Replica, target: Target) -> Object:
