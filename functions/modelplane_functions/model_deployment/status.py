@@ -6,7 +6,7 @@ from modelplane.kube.objects import Object, items
 from modelplane.labels import DEPLOYMENT_UID
 from modelplane.scheduler import explain
 from modelplane.scheduler.replacement import slots
-from modelplane.scheduler.types import STALLED, Fate, Own, Schedule, Why
+from modelplane.scheduler.types import STALLED, Fate, Own, Reason, Schedule, Why
 from modelplane.xfn import Request, Response
 from modelplane.xfn.response import TTL_REST, TTL_WAITING
 from modelplane_functions.model_deployment.composition import Composed
@@ -15,6 +15,8 @@ from modelplane_functions.model_deployment.inputs import Inputs
 PLACEMENTS_MAX = 100
 UNSCHEDULABLE_MAX = 10
 NAMES_MAX = 5
+
+_PASSING = frozenset({Reason.NOT_READY, Reason.NO_GATEWAY, Reason.POOL_NOT_READY, Reason.WAITING_FOR_CACHE})
 
 
 class Report:
@@ -63,8 +65,14 @@ def report(
         clusters = sorted({placement.place.cluster for placement in decided.placed})
         rsp.event(f"placed {_count(len(composed.created), 'replica')} on {', '.join(clusters)}")
     rsp.ready = scheduled and not waiting and counts.scheduled == counts.desired <= counts.serving
-    soon = composed.withdrawing or composed.created or waiting or any(o.fate is Fate.LEAVE for o in counts.live)
+    leaving = any(o.fate is Fate.LEAVE for o in counts.live)
+    soon = composed.withdrawing or composed.created or waiting or leaving or _passes(decided)
     rsp.ttl = TTL_WAITING if soon else TTL_REST
+
+
+def _passes(decided: Schedule) -> bool:
+    """Whether nothing but time is in the way: a cluster that is full stays full, one that is not ready will be."""
+    return bool(decided.rejections) and all(rejection.reason in _PASSING for rejection in decided.rejections)
 
 
 def _fields(req: Request, rsp: Response, counts: Report) -> None:

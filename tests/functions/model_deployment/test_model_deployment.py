@@ -300,6 +300,14 @@ def test_condition_reasons(call: Call, found: Object, reason: str) -> None:
     assert call(deployment(), {}, required(found)).conditions["ReplicasScheduled"].reason == reason
 
 
+@pytest.mark.parametrize("ready, ttl", [(False, 15), (True, 60)])
+def test_what_passes_is_looked_at_sooner_than_what_is_full(call: Call, ready: bool, ttl: int) -> None:
+    full = pool("h100", 0)
+    answer = call(deployment(), {}, required(cluster("west", pool() if not ready else full, ready=ready)))
+    assert answer.conditions["ReplicasScheduled"].status == "False"
+    assert answer.ttl == ttl
+
+
 def test_placing_some_is_not_ready(call: Call) -> None:
     _, _, answer = live(call, deployment(9), cluster())
     assert answer.status["replicas"]["scheduled"] == 8
