@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import lcm
 
 from modelplane.scheduler.types import Vector
 
 SEARCH_LIMIT = 10_000
+KNOWN_MAX = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +39,7 @@ class Packing:
 
     def add(self, usage: Vector, pods: int) -> Packing | None:
         """The packing with more pods, each on the fullest node it fits; None where they do not all fit."""
-        opened = dict(self.opened)
-        unopened, left = _place(self.capacity, opened, self.unopened, usage, pods)
-        if left or self.over:
-            return None
-        return Packing(self.capacity, tuple(sorted(opened.items())), unopened)
+        return _added(self, usage, pods)
 
     def room(self, usage: Vector) -> int:
         """How many pods of one kind fit at most."""
@@ -61,13 +59,31 @@ def pack(capacity: Vector, nodes: int, items: Mapping[Vector, int]) -> Packing:
 
     A pod larger than a node, which a pool that was changed can have, takes a whole one.
     """
+    return _packed(capacity, nodes, frozenset(items.items()))
+
+
+# The pools of a fleet repeat, and from one reconcile to the next nearly all of them are as they were. Both functions
+# depend on nothing but their arguments.
+
+
+@lru_cache(maxsize=KNOWN_MAX)
+def _packed(capacity: Vector, nodes: int, items: frozenset[tuple[Vector, int]]) -> Packing:
     opened: dict[Vector, int] = {}
     unopened, over = nodes, 0
-    for usage, pods in sorted(items.items(), key=lambda item: _size(capacity, item[0]), reverse=True):
+    for usage, pods in sorted(items, key=lambda item: _size(capacity, item[0]), reverse=True):
         clamped = tuple(map(min, usage, capacity))
         unopened, left = _place(capacity, opened, unopened, clamped, pods)
         over += left
     return Packing(capacity, tuple(sorted(opened.items())), unopened, over)
+
+
+@lru_cache(maxsize=KNOWN_MAX)
+def _added(packing: Packing, usage: Vector, pods: int) -> Packing | None:
+    opened = dict(packing.opened)
+    unopened, left = _place(packing.capacity, opened, packing.unopened, usage, pods)
+    if left or packing.over:
+        return None
+    return Packing(packing.capacity, tuple(sorted(opened.items())), unopened)
 
 
 def packable(capacity: Vector, nodes: int, items: Mapping[Vector, int]) -> bool | None:
