@@ -19,7 +19,8 @@ from tests.harness import served
 
 from modelplane import catalog
 from modelplane.simulate import World
-from modelplane.xfn.caller import Caller, Transport, over_grpc
+from modelplane.xfn.caller import Caller, Transport, in_process, over_grpc
+from modelplane.xfn.runner import Runner
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUT = ROOT / "_output" / "bench.json"
@@ -37,7 +38,9 @@ def main() -> None:
             requests = _record(transport)
             memory = {"all": _rss(process)}
             functions = {kind: _measure(transport, request) for kind, request in sorted(requests.items())}
-            functions["EKSCluster, 8 pools"] = _measure(transport, _large(transport))
+            eks = _large(transport)
+            functions["EKSCluster, 8 pools"] = _measure(transport, eks)
+            functions["same, in process"] = _measure(in_process(Runner(catalog.loaders("eks-cluster"))), eks)
             memory["all, after the calls"] = _rss(process)
             delay = hostile.measure(target)
             close()
@@ -46,6 +49,7 @@ def main() -> None:
         "start_seconds": {name: round(value[0], 3) for name, value in starts.items()},
         "idle_rss_mib": {**{name: value[1] for name, value in starts.items()}, **memory},
         "functions": functions,
+        "stages": fleet.stages(),
         "whole_fleet": fleet.measure(),
         "hostile_tenant": delay,
     }
@@ -144,6 +148,7 @@ def _print(result: dict[str, Any]) -> None:
             f"{kind:20} {row['p50_ms']:8.2f} {row['p95_ms']:8.2f} {row['request_kib']:6.1f} KiB "
             f"{row['response_kib']:6.1f} KiB {row['composed']:9d}"
         )
+    fleet.show_stages(result["stages"])
     fleet.show(result["whole_fleet"])
     hostile.show(result["hostile_tenant"])
     for name, seconds in result["start_seconds"].items():

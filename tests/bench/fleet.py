@@ -9,26 +9,26 @@ from collections.abc import Callable
 from typing import Any
 
 from crossplane.function.proto.v1 import run_function_pb2 as fnv1
-from tests.functions.model_deployment.fleet import cluster, deployment, gpu, pool
+from tests.functions.model_deployment.fleet import cluster, deployment, gpu, observed, pool
 from tests.functions.model_deployment.test_scale import large
-from tests.functions.model_deployment.test_stages import published
+from tests.functions.model_deployment.test_stages import published, reconcile
 
 from modelplane import catalog
 from modelplane.xfn import wire
-from modelplane.xfn.caller import request
+from modelplane.xfn.caller import Caller, in_process, request
 from modelplane.xfn.request import views
 from modelplane.xfn.runner import Runner
 
-SIZES = ((100, 4), (1_000, 4), (5_000, 4))
+SIZES = (100, 1_000, 5_000)
 REPEAT = 3
 
 
 def measure() -> list[dict[str, Any]]:
     """One row per size: the floor, the first call and the calls after it."""
-    return [_row(clusters, per_cluster) for clusters, per_cluster in SIZES]
+    return [_row(clusters) for clusters in SIZES]
 
 
-def _row(clusters: int, per_cluster: int) -> dict[str, Any]:
+def _fleet(clusters: int) -> tuple[list[Any], list[Any]]:
     rng = random.Random(1)
     fleet, replicas = [], []
     for at in range(clusters):
@@ -39,6 +39,30 @@ def _row(clusters: int, per_cluster: int) -> dict[str, Any]:
         here = [large(f"replica-{at}-{n}", name, rng.randint(1, 8), rng.choice(["a100", "h100"])) for n in range(4)]
         fleet.append(published(raw, here))
         replicas += here
+    return fleet, replicas
+
+
+def stages(clusters: int = 1_000) -> dict[str, Any]:
+    """Calls and bytes of a reconcile that asks in stages: placing four replicas, and at rest with them."""
+    fleet, replicas = _fleet(clusters)
+    caller = Caller(in_process(Runner(catalog.loaders("model-deployment"))))
+    xr = deployment(4, count=2)
+    seen: dict[str, Any] = {}
+    rows: dict[str, Any] = {}
+    for name in ("placing", "exposing", "at rest"):
+        begin = time.process_time()
+        done = reconcile(caller.call, xr, seen, fleet, replicas)
+        rows[name] = {
+            "calls": done.calls,
+            "largest_request_kib": round(done.sent / 1024, 1),
+            "cpu_ms": round((time.process_time() - begin) * 1000, 1),
+        }
+        seen = {key: observed(raw, key, serving=True) for key, raw in done.answer.desired.items()}
+    return rows
+
+
+def _row(clusters: int) -> dict[str, Any]:
+    fleet, replicas = _fleet(clusters)
     xr = deployment(4, count=2)
     required = {"clusters": fleet, "replicas": replicas}
     base = request(xr, {}, required)
@@ -86,6 +110,15 @@ def _cpu(run: Callable[[], object], times: int = REPEAT) -> float:
         run()
         best = min(best, (time.process_time() - begin) * 1000)
     return best
+
+
+def show_stages(rows: dict[str, Any]) -> None:
+    """Print calls and bytes."""
+    for name, row in rows.items():
+        print(
+            f"1000 clusters, {name}: {row['calls']} calls, largest request {row['largest_request_kib']} KiB, "
+            f"{row['cpu_ms']} ms of CPU with encoding"
+        )
 
 
 def show(rows: list[dict[str, Any]]) -> None:
