@@ -1,7 +1,7 @@
 """What a plan says, as plain values: `-o json` prints exactly this, `table` draws it.
 
 Shape of the JSON: an object with `placements[]`, `unplaced[]`, `pools[]`, `services[]`, `composites[]`, `changes`,
-`warnings[]`, `assumed[]`, `effort` and `cost`, whose fields are those of the classes below.
+`warnings[]`, `assumed[]`, `effort`, `cost` and `built[]`, whose fields are those of the classes below.
 """
 
 from dataclasses import asdict, dataclass, field
@@ -107,6 +107,28 @@ class Composite:
 
 
 @dataclass(frozen=True)
+class Step:
+    """Objects by kind that are made from this minute on, once what the step before made of kind `after` is Ready."""
+
+    minute: int
+    after: str
+    kinds: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Built:
+    """A cluster that a cloud is asked for: its objects by kind, and an estimate of when they are made and all Ready."""
+
+    kind: str
+    namespace: str
+    name: str
+    objects: int
+    kinds: dict[str, int]
+    steps: tuple[Step, ...]
+    minutes: int
+
+
+@dataclass(frozen=True)
 class Changes:
     """Objects that a plan from a live cluster's objects adds, changes and deletes."""
 
@@ -143,6 +165,7 @@ class Report:
     effort: Effort
     changes: Changes | None = None
     cost: dict[str, dict[str, str]] = field(default_factory=dict)
+    built: tuple[Built, ...] = ()
 
     def raw(self) -> dict[str, Any]:
         """The report as dictionaries and lists."""

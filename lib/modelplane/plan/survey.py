@@ -5,7 +5,7 @@ from decimal import Decimal, InvalidOperation
 
 from modelplane.kube.objects import Object, Resource, dig, integer, items, mapping, objects, text
 from modelplane.labels import DEPLOYMENT
-from modelplane.plan import nearest, tree
+from modelplane.plan import nearest, timeline, tree
 from modelplane.plan.report import (
     Backend,
     Changes,
@@ -37,6 +37,7 @@ def survey(world: World, settled: Settled, before: dict[Key, Object] | None = No
         effort=Effort(settled.rounds, settled.passes, settled.calls, len(world.store)),
         changes=None if before is None else _changes(world, before),
         cost=_cost(world, pools),
+        built=timeline.built(world),
     )
 
 
@@ -186,6 +187,7 @@ def _warnings(world: World, settled: Settled) -> tuple[str, ...]:
         said += [event.message for event in last.events if event.severity == "Warning"] if last is not None else []
         found += [f"{key}: {message}" for message in said]
     found += [f"{r.key} would not be deleted: {r.why}" for r in world.store.refusals]
+    found += timeline.warnings(world)
     return tuple(dict.fromkeys(found))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from modelplane.plan.report import Composite, PoolUse, Report
+from modelplane.plan.report import Built, Composite, PoolUse, Report
 
 TREE_MAX = 150
 """More objects than this are counted by kind below each composite instead of listed."""
@@ -15,6 +15,7 @@ def draw(report: Report, *, terminal: bool) -> str:
     """The whole report as text."""
     sections = [
         _section("Composed", _tree(report)),
+        _section("Clusters to build", [line for cluster in report.built for line in _built(cluster)]),
         _section("Assumed to exist", list(report.assumed)),
         _section("Placements", _placements(report)),
         _section("Not placed", _unplaced(report)),
@@ -41,6 +42,18 @@ def _columns(rows: Iterable[Sequence[str]]) -> list[str]:
         return []
     widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
+
+
+def _built(cluster: Built) -> list[str]:
+    name = f"{cluster.namespace}/{cluster.name}" if cluster.namespace else cluster.name
+    lines = [
+        f"{cluster.kind} {name}: {cluster.objects} objects, ready after about {cluster.minutes} minutes (estimate)"
+    ]
+    for step in cluster.steps:
+        made = ", ".join(kind if count == 1 else f"{count} {kind}" for kind, count in step.kinds.items())
+        after = f", after {step.after}" if step.after else ""
+        lines.append(f"    from minute {step.minute}{after}: {made}")
+    return lines
 
 
 def _placements(report: Report) -> list[str]:
