@@ -64,7 +64,7 @@ def _template(desk: Desk, pool: Pool) -> Object | None:
     key = _TEMPLATE + pool.name
     tags = {CLUSTER: desk.spec.name, "Name": f"{desk.spec.name}-{pool.name}"}
     provider: Object = {
-        "name": text(desk.provider(key), "name") or desk.unique(f"lt-{pool.name}"),
+        "name": desk.text(key, "spec", "forProvider", "name") or desk.unique(f"lt-{pool.name}"),
         "instanceType": pool.machine,
         # EC2 launch templates carry these booleans as text.
         "blockDeviceMappings": [
