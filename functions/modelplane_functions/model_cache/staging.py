@@ -160,8 +160,12 @@ def state(req: Request, cache: Cache, cluster: str, staged: Staged) -> State:
     if failure:
         return State(cluster, FAILED, failure, name)
     if cache.secret and secret is not None and _refused(secret):
-        message = f"Secret {cache.namespace}/{cache.secret} with key {cache.secret_key} cannot be copied"
-        return State(cluster, PENDING, f"{message}: {_refused(secret)}", name, no_token=True)
+        # The provider's own words are left out: an error about a Secret may quote what is in it.
+        message = (
+            f"Secret {cache.namespace}/{cache.secret} with key {cache.secret_key} cannot be copied; check that it exists "
+            "and has that key, then the events of the cache's Object for it"
+        )
+        return State(cluster, PENDING, message, name, no_token=True)
     for resource in (observed.get(f"{keys.NAMESPACE}{cluster}"), claim, job):
         if resource is not None and _refused(resource):
             return State(cluster, PENDING if job is None else HYDRATING, _refused(resource), name)

@@ -164,13 +164,14 @@ def test_a_missing_token_is_said(call: Call) -> None:
     second = call(xr, {k: fleet_observed(k, d) for k, d in first.desired.items()}, looked_up(cluster("west")))
     observed = {k: fleet_observed(k, d) for k, d in second.desired.items()}
     observed["secret-west"]["status"]["conditions"] = [
-        {"type": "Synced", "status": "False", "message": "secrets hf not found"}
+        {"type": "Synced", "status": "False", "message": "cannot apply Secret: invalid value: hunter2"}
     ]
     answer = call(xr, observed, looked_up(cluster("west")))
     assert not [k for k in answer.desired if k.startswith("hydrate-")]
     condition = answer.conditions["ArtifactReady"]
     assert condition.reason == "AuthSecretMissing"
-    assert all(w in condition.message for w in ("ml-team/hf", "HF_TOKEN", "secrets hf not found"))
+    assert all(w in condition.message for w in ("ml-team/hf", "HF_TOKEN", "check that it exists"))
+    assert "hunter2" not in repr((answer.conditions, answer.status, answer.results, answer.desired))
     assert_waiting(answer)
 
 
