@@ -162,8 +162,8 @@ def state(req: Request, cache: Cache, cluster: str, staged: Staged) -> State:
     if cache.secret and secret is not None and _refused(secret):
         # The provider's own words are left out: an error about a Secret may quote what is in it.
         message = (
-            f"Secret {cache.namespace}/{cache.secret} with key {cache.secret_key} cannot be copied; check that it exists "
-            "and has that key, then the events of the cache's Object for it"
+            f"Secret {cache.namespace}/{cache.secret} with key {cache.secret_key} cannot be copied; check that it "
+            "exists and has that key, then the events of the cache's Object for it"
         )
         return State(cluster, PENDING, message, name, no_token=True)
     for resource in (observed.get(f"{keys.NAMESPACE}{cluster}"), claim, job):
