@@ -1,9 +1,10 @@
 """`modelplane render` and `plan` against `crossplane composition render`: same functions, Crossplane's own engine."""
 
+import functools
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,15 @@ def documents(text: str) -> list[Object]:
     return [d for d in yaml.safe_load_all(text) if d]
 
 
-def written(file: Path, found: list[Object]) -> Path:
+def written(file: Path, found: Iterable[object]) -> Path:
     file.write_text("\n---\n".join(json.dumps(obj) for obj in found))
     return file
+
+
+def resource_validate(extensions: Path, resources: Path, cache: Path) -> subprocess.CompletedProcess[str]:
+    command = [tools.path("crossplane-cli"), "resource", "validate", "--crossplane-image=", f"--cache-dir={cache}"]
+    command += ["--error-on-missing-schemas", "--skip-success-results", extensions, resources]
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
 
 
 def crossplane(functions: Path, composite: Path, kind: str, *options: str) -> list[Object]:
@@ -51,16 +58,51 @@ def crossplane(functions: Path, composite: Path, kind: str, *options: str) -> li
     return documents(done.stdout)
 
 
-def modelplane(*arguments: str) -> list[Object]:
+def modelplane(*arguments: str, text: str = "") -> list[Object]:
     command = [str(Path(sys.executable).with_name("modelplane")), *arguments]
-    return documents(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, input=text)
+    return documents(done.stdout)
+
+
+@functools.cache
+def rendered(file: Path) -> tuple[tuple[Object, list[Object]], ...]:
+    """Return what each composite of a file renders to, by `modelplane render`."""
+    composites = [d for d in documents(file.read_text()) if d["kind"] in FOLDERS]
+    return tuple((one, modelplane("render", "-", text=json.dumps(one))) for one in composites)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f"{f.parent.name}/{f.name}")
 def test_render_prints_what_crossplane_prints(functions: Path, file: Path, tmp_path: Path) -> None:
-    for number, composite in enumerate(d for d in documents(file.read_text()) if d["kind"] in FOLDERS):
+    for number, (composite, found) in enumerate(rendered(file)):
         alone = written(tmp_path / f"{number}.yaml", [composite])
-        assert modelplane("render", str(alone)) == crossplane(functions, alone, composite["kind"])
+        assert found == crossplane(functions, alone, composite["kind"])
+
+
+PLANNED = [
+    (EXAMPLES / "getting-started",),
+    (EXAMPLES / "inferenceclusters" / "eks.yaml", EXAMPLES / "inferenceclasses"),
+    (EXAMPLES / "inferenceclusters" / "gke.yaml", EXAMPLES / "inferenceclasses"),
+]
+
+
+def test_everything_rendered_validates(tmp_path: Path) -> None:
+    """What examples render to, the fleets they become, and what Objects carry, by `crossplane resource validate`."""
+    extensions = tmp_path / "extensions"
+    extensions.mkdir()
+    for schema in ROOT.glob("schemas/crds/*/*.json"):
+        written(extensions / f"{schema.parent.name}-{schema.stem}.yaml", [json.loads(schema.read_text())])
+    for kind, folder in FOLDERS.items():
+        (extensions / f"{kind}.yaml").write_text((folder / "definition.yaml").read_text())
+    found = []
+    for composite, (said, *composed) in (pair for file in FILES for pair in rendered(file)):
+        # Of the composite itself only the status is printed.
+        found += [{**composite, "status": said.get("status", {})}, *composed]
+    found += [obj for paths in PLANNED for obj in modelplane("plan", "-o", "yaml", *map(str, paths))]
+    carried = [dict(mapping(obj, "spec", "forProvider", "manifest")) for obj in found if obj["kind"] == "Object"]
+    resources = written(tmp_path / "resources.yaml", [*found, *carried])
+    done = resource_validate(extensions, resources, tmp_path / "cache")
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    assert f"Total {len(found) + len(carried)} resources: 0 missing schemas" in done.stdout, done.stdout[-4000:]
 
 
 def test_a_plan_is_where_crossplane_would_stay(functions: Path, tmp_path: Path) -> None:
