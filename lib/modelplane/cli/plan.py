@@ -65,6 +65,7 @@ def plan(
         before = world.store.snapshot() if observed else None
         world.providers.unreachable |= unreachable
         fleet.apply(world, found)
+        start = list(world.store)
         settled = world.settle(progress=_progress())
         if unreachable:
             world.advance(LATER)
@@ -74,7 +75,7 @@ def plan(
     if output == "yaml":
         _print_objects(world)
         return
-    report = survey.survey(world, settled, before)
+    report = survey.survey(world, settled, start, before)
     if output == "json":
         click.echo(json.dumps(report.raw(), indent=2, ensure_ascii=False))
     else:

@@ -108,7 +108,7 @@ class Composite:
 
 @dataclass(frozen=True)
 class Step:
-    """Objects by kind that are made from this minute on, once what the step before made of kind `after` is Ready."""
+    """Objects by kind that are made in this minute, once what `after` names by kind and composition key is Ready."""
 
     minute: int
     after: str
@@ -117,7 +117,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Built:
-    """A cluster that a cloud is asked for: its objects by kind, and an estimate of when they are made and all Ready."""
+    """A cluster that a cloud is asked for: its new objects by kind, and an estimate of when they are all Ready."""
 
     kind: str
     namespace: str

@@ -1,11 +1,11 @@
 """Read a settled control plane: placements, pools, services, what is wrong."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal, InvalidOperation
 
 from modelplane.kube.objects import Object, Resource, dig, integer, items, mapping, objects, text
 from modelplane.labels import DEPLOYMENT
-from modelplane.plan import nearest, timeline, tree
+from modelplane.plan import advice, nearest, timeline, tree
 from modelplane.plan.report import (
     Backend,
     Changes,
@@ -22,8 +22,11 @@ from modelplane.simulate import Key, Settled, World
 from modelplane.simulate.store import key_of
 
 
-def survey(world: World, settled: Settled, before: dict[Key, Object] | None = None) -> Report:
-    """Report on a control plane after `settle`; `before` holds the live objects that the plan started from."""
+def survey(world: World, settled: Settled, start: Sequence[Object], before: dict[Key, Object] | None = None) -> Report:
+    """Report on a control plane after `settle`.
+
+    `start` holds what was stored before it, `before` the live objects that the plan started from.
+    """
     placements = _placements(world)
     pools = _pools(world)
     return Report(
@@ -37,7 +40,7 @@ def survey(world: World, settled: Settled, before: dict[Key, Object] | None = No
         effort=Effort(settled.rounds, settled.passes, settled.calls, len(world.store)),
         changes=None if before is None else _changes(world, before),
         cost=_cost(world, pools),
-        built=timeline.built(world),
+        built=timeline.built(world, start, before or {}),
     )
 
 
@@ -187,7 +190,7 @@ def _warnings(world: World, settled: Settled) -> tuple[str, ...]:
         said += [event.message for event in last.events if event.severity == "Warning"] if last is not None else []
         found += [f"{key}: {message}" for message in said]
     found += [f"{r.key} would not be deleted: {r.why}" for r in world.store.refusals]
-    found += timeline.warnings(world)
+    found += advice.advise(world)
     return tuple(dict.fromkeys(found))
 
 

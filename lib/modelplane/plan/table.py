@@ -1,14 +1,17 @@
 """Draw a report for people: aligned text, bars where the output is a terminal."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from modelplane.plan.report import Built, Composite, PoolUse, Report
+from modelplane.plan.timeline import CLOUDS
 
 TREE_MAX = 150
 """More objects than this are counted by kind below each composite instead of listed."""
 COUNTED = frozenset({"ClusterUsage", "Usage"})
 """Kinds that are only counted: what keeps objects until others are gone."""
 BAR = 20
+WIDTH = 100
 
 
 def draw(report: Report, *, terminal: bool) -> str:
@@ -50,9 +53,20 @@ def _built(cluster: Built) -> list[str]:
         f"{cluster.kind} {name}: {cluster.objects} objects, ready after about {cluster.minutes} minutes (estimate)"
     ]
     for step in cluster.steps:
-        made = ", ".join(kind if count == 1 else f"{count} {kind}" for kind, count in step.kinds.items())
-        after = f", after {step.after}" if step.after else ""
-        lines.append(f"    from minute {step.minute}{after}: {made}")
+        made = [kind if count == 1 else f"{count} {kind}" for kind, count in step.kinds.items()]
+        lines.append(f"    minute {step.minute}{f', after {step.after}' if step.after else ''}")
+        lines += [f"        {line}" for line in _wrapped(made)]
+    return lines
+
+
+def _wrapped(words: Iterable[str]) -> list[str]:
+    """Words in lines of WIDTH, with commas; a word is never broken."""
+    lines: list[str] = []
+    for word in words:
+        if lines and len(lines[-1]) + len(word) + 2 <= WIDTH:
+            lines[-1] += f", {word}"
+        else:
+            lines = [*lines[:-1], f"{lines[-1]},", word] if lines else [word]
     return lines
 
 
@@ -149,19 +163,32 @@ def _count(composite: Composite) -> int:
 
 def _below(composite: Composite, indent: str, *, short: bool) -> list[str]:
     counted = [c for c in composite.children if not c.children and (short or c.kind in COUNTED)]
-    shown = [c for c in composite.children if c not in counted]
-    kinds: dict[str, int] = {}
-    for child in counted:
-        kinds[child.kind] = kinds.get(child.kind, 0) + 1
-    rest = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+    shown: list[tuple[str, Composite | None]] = []
+    for child in (c for c in composite.children if c not in counted):
+        same = _same(composite, child)
+        if len(same) < 2:
+            shown.append((_label(child), child))
+        elif same[0] is child:
+            waiting = sum(c.ready is False for c in same)
+            state = f"  ({waiting} not ready)" if waiting else ""
+            shown.append((f"{len(same)} {child.kind}{state}", None))
+    kinds = Counter(child.kind for child in counted)
+    if kinds:
+        shown.append((", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())), None))
     lines = []
-    for index, child in enumerate(shown):
-        last = index == len(shown) - 1 and not rest
-        lines.append(f"{indent}{'└─ ' if last else '├─ '}{_label(child)}")
-        lines += _below(child, indent + ("   " if last else "│  "), short=short)
-    if rest:
-        lines.append(f"{indent}└─ {rest}")
+    for index, (label, below) in enumerate(shown):
+        last = index == len(shown) - 1
+        lines.append(f"{indent}{'└─ ' if last else '├─ '}{label}")
+        if below is not None:
+            lines += _below(below, indent + ("   " if last else "│  "), short=short)
     return lines
+
+
+def _same(composite: Composite, child: Composite) -> list[Composite]:
+    """Objects of a cloud that only their generated names tell apart from a child, with itself."""
+    if composite.kind not in CLOUDS or child.children or child.manifest:
+        return []
+    return [c for c in composite.children if c.kind == child.kind and not c.children and not c.manifest]
 
 
 def _label(composite: Composite) -> str:

@@ -63,9 +63,6 @@ class World:
         self.providers = Providers(self.store)
         self.last: dict[Key, Pass] = {}
         """The last pass of every composite."""
-        self.born: dict[Key, int] = {}
-        """The round of `settle` in which an object came up, counted over all of them."""
-        self._rounds = 0
 
     def advance(self, seconds: float) -> None:
         """Let time pass; every composite is due again."""
@@ -197,9 +194,6 @@ class World:
                 result.received += done.received
             self.providers.tend()
             self.store.collect()
-            self._rounds += 1
-            for obj in self.store:
-                self.born.setdefault(key_of(obj), self._rounds)
             if self.store.version == before:
                 break
             if result.rounds >= rounds:
