@@ -65,17 +65,19 @@ conformance-fuzz: venv $(CONFORMANCE) ## Compare generated selectors with Kubern
 	$(PYTHON) -m tests.conformance.fuzz $(CONFORMANCE) --vectors
 	$(PYTHON) -m tests.conformance.fuzz $(CONFORMANCE) --count $(COUNT) --seed $(SEED) --costs
 
+E2E := $(BIN)/pytest -o "norecursedirs=.venv .hypothesis" -s
+
 .PHONY: e2e-tools
 e2e-tools: venv ## Build the programs of a real control plane (Go; some 20 minutes the first time).
 	$(PYTHON) -m tests.e2e.tools
 
 .PHONY: e2e
 e2e: e2e-tools ## Run the suite on a real control plane (Go, and root or user namespaces).
-	$(BIN)/pytest tests/e2e -o norecursedirs=.venv -s
+	$(E2E) tests/e2e
 
 .PHONY: e2e-chaos
 e2e-chaos: e2e-tools ## Kill each program of a real control plane at twenty moments of a rollout.
-	E2E_CHAOS_ROUNDS=20 $(BIN)/pytest tests/e2e/test_chaos.py -o norecursedirs=.venv -s
+	E2E_CHAOS_ROUNDS=20 $(E2E) tests/e2e/test_chaos.py
 
 .PHONY: control-plane
 control-plane: e2e-tools ## Bring up a real control plane and stay; prints how to reach it.
