@@ -85,10 +85,11 @@ control-plane: e2e-tools ## Bring up a real control plane and stay; prints how t
 
 REGISTRY ?= registry.example.org/modelplane
 CROSSPLANE ?=
+RUNTIME ?=
 
 .PHONY: packages
-packages: venv ## Stage the Crossplane packages in _output/packages; with CROSSPLANE=<cli> build them. REGISTRY=<host>/modelplane.
-	$(PYTHON) package/packages.py --registry $(REGISTRY) --crossplane "$(CROSSPLANE)"
+packages: venv ## Stage the Crossplane packages in _output/packages; with CROSSPLANE=<cli> build them, with RUNTIME=<archive> around their image. REGISTRY=<host>/modelplane.
+	$(PYTHON) package/packages.py --registry $(REGISTRY) --crossplane "$(CROSSPLANE)" $(if $(RUNTIME),--runtime "$(RUNTIME)")
 
 .PHONY: requirements
 requirements: venv ## Pin what pyproject.toml asks for, with hashes.
