@@ -20,7 +20,8 @@ def test_scale_up_down_to_nothing_and_back(served: ControlPlane) -> None:
     took = {}
     with traffic.Load(address(served)) as load:
         for count in (1, 3, 0, 2):
-            took[count] = round(fleet.scale(served, MODEL, count), 1)
+            # How long a user waits for the first drain is measured; the second is the same again.
+            took[count] = round(fleet.scale(served, MODEL, count, hasten=count == 0), 1)
 
             def as_asked(count: int = count) -> bool:
                 return sum(name.startswith(MODEL) for name in deployments(served)) == count
@@ -35,7 +36,7 @@ def test_pods_that_use_half_a_node_share_it(served: ControlPlane) -> None:
     fleet.scale(served, MODEL, 4)
     nodes = [pods(cluster_of(served, r), r)[0]["spec"]["nodeName"] for r in fleet.replicas(served, MODEL)]
     assert sorted(nodes.count(n) for n in set(nodes)) == [2, 2]
-    fleet.scale(served, MODEL, 2)
+    fleet.scale(served, MODEL, 2, hasten=True)
 
 
 def images(plane: ControlPlane) -> set[str]:

@@ -4,6 +4,7 @@ from tests.apis.manifests import definitions
 from tests.e2e.plane import packages
 from tests.e2e.plane.client import is_true
 from tests.e2e.plane.plane import ControlPlane
+from tests.e2e.plane.waiting import wait
 
 
 def test_definitions_are_established(plane: ControlPlane) -> None:
@@ -17,16 +18,16 @@ def test_definitions_are_established(plane: ControlPlane) -> None:
 
 
 def test_every_composed_kind_is_active(plane: ControlPlane) -> None:
-    found = {
-        one["metadata"]["name"]: one["spec"]["state"]
-        for one in plane.control.client.list("apiextensions.crossplane.io/v1alpha1", "ManagedResourceDefinition")
-    }
-    policy = plane.control.client.get(
-        "apiextensions.crossplane.io/v1alpha1", "ManagedResourceActivationPolicy", "modelplane"
-    )
+    client, version = plane.control.client, "apiextensions.crossplane.io/v1alpha1"
+    policy = client.get(version, "ManagedResourceActivationPolicy", "modelplane")
     assert policy is not None
     wanted = policy["spec"]["activate"]
-    assert {name: found.get(name) for name in wanted} == dict.fromkeys(wanted, "Active")
+
+    def inactive() -> dict[str, str]:
+        found = {d["metadata"]["name"]: d["spec"]["state"] for d in client.list(version, "ManagedResourceDefinition")}
+        return {name: found.get(name, "absent") for name in wanted if found.get(name) != "Active"}
+
+    wait("every composed kind is active", lambda: not inactive(), 60, lambda: str(inactive()), step=0.3)
 
 
 def test_only_ours_run_as_ours(plane: ControlPlane) -> None:

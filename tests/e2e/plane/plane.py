@@ -7,7 +7,9 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.e2e import tools
@@ -139,6 +141,18 @@ class ControlPlane:
                 *("function", "all", "--address", "127.0.0.1:9444", "--tls-certs-dir", str(folder)),
             ],
         )
+
+    @contextmanager
+    def broken_functions(self) -> Iterator[None]:
+        """Have every call of a function answered with a fatal result, between `with` and its end."""
+        self.processes["functions"].kill()
+        broken = self.standin("broken-functions", "127.0.0.1:9444", str(self.folder / "functions"))
+        try:
+            yield
+        finally:
+            broken.kill()
+            del self.processes.by_name[broken.name]
+            self.processes["functions"].start()
 
     def install(self) -> None:
         """Install as a user does: install.yaml, then the Configuration."""
