@@ -20,7 +20,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 # What only looks comes before what changes, and what breaks comes last.
-ORDER = ("packages", "admission", "render", "serving", "rest", "lifecycle", "chaos", "faults", "breaker", "teardown")
+ORDER = (
+    *("packages", "admission", "render", "serving", "rest", "lifecycle"),
+    *("chaos", "faults", "breaker", "gangs", "picker", "teardown"),
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -54,10 +54,10 @@ class Client:
                 "apiVersion": "v1",
                 "kind": "Config",
                 "clusters": [
-                    {"name": "e2e", "cluster": {"server": self.server, "certificate-authority-data": authority}}
+                    {"name": self.name, "cluster": {"server": self.server, "certificate-authority-data": authority}}
                 ],
                 "users": [{"name": "e2e", "user": {"token": self.token}}],
-                "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": "e2e"}}],
+                "contexts": [{"name": "e2e", "context": {"cluster": self.name, "user": "e2e"}}],
                 "current-context": "e2e",
             },
             indent=1,

@@ -136,7 +136,6 @@ class Cluster:
         files = [
             *sorted((stages / "node" / "fast").glob("node-*.yaml")),
             *sorted((stages / "node" / "heartbeat-with-lease").glob("node-*.yaml")),
-            stages / "pod" / "fast" / "pod-delete.yaml",
             HERE / "stages.yaml",
         ]
         return self.processes.start(

@@ -1,7 +1,7 @@
 """Plays provider-helm, provider-aws and provider-gcp: marks their objects Ready with the status their kind reports.
 
 A Release of a chart also brings what the rest of the plane needs of it: the chart's definitions, on the cluster that
-the Release is for, and the NVIDIA driver's device class and ResourceSlices.
+the Release is for, the NVIDIA driver's device class and ResourceSlices, Traefik, and LeaderWorkerSet's controller.
 """
 
 import base64
@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.e2e.plane.client import Client, Manifest, condition
 from tests.e2e.plane.packages import definitions
 from tests.e2e.plane.process import Process
-from tests.e2e.standins import devices, gateway
+from tests.e2e.standins import devices, gateway, leader_worker_set
 from tests.e2e.standins.loop import client, forever, say
 
 from modelplane.labels import EXTERNAL_NAME
@@ -36,9 +36,12 @@ DRA_CHART = "dra-driver-nvidia-gpu"
 class Providers:
     """One pass after the other over what the providers would reconcile."""
 
-    def __init__(self, control: Client, traefik: Process) -> None:
+    def __init__(self, control: Client, traefik: Process, folder: Path, logs: Path) -> None:
         self.control = control
         self.traefik = traefik
+        self.folder = folder
+        self.logs = logs
+        self._groups: dict[str, Process] = {}
         self._clusters: dict[str, Client] = {}
         self._installed: set[tuple[str, str]] = set()
 
@@ -63,8 +66,7 @@ class Providers:
             if _FINALIZER in finalizers:
                 kept = [f for f in finalizers if f != _FINALIZER]
                 self.control.patch(resource, {"metadata": {"finalizers": kept}})
-                if _is_traefik(resource):
-                    self.traefik.stop()
+                self._uninstall(resource)
                 say(f"deleted {resource['kind']} {meta['name']}")
             return
         if _FINALIZER not in (meta.get("finalizers") or []):
@@ -110,12 +112,28 @@ class Providers:
                     cluster.apply(_unused(kind), manager="helm")
         if chart == DRA_CHART:
             devices.install(cluster)
+        if chart == leader_worker_set.CHART and not self._start_groups(cluster):
+            return False
         if _is_traefik(release) and not self.traefik.alive:
             gateway.prepare(cluster, Path(self.traefik.env["KUBECONFIG"]))
             self.traefik.start()
         self._installed.add((cluster.server, chart))
         say(f"installed {chart} on {cluster.server}")
         return True
+
+    def _start_groups(self, cluster: Client) -> bool:
+        """Start LeaderWorkerSet's controller of a cluster; say whether it is up."""
+        if cluster.server not in self._groups:
+            self._groups[cluster.server] = leader_worker_set.install(cluster, self.folder, self.logs)
+        return leader_worker_set.answers(cluster)
+
+    def _uninstall(self, resource: Manifest) -> None:
+        if _is_traefik(resource):
+            self.traefik.stop()
+        cluster = self._cluster(resource) if _is_chart(resource, leader_worker_set.CHART) else None
+        if cluster is not None and cluster.server in self._groups:
+            leader_worker_set.uninstall(cluster, self._groups.pop(cluster.server))
+            self._installed.discard((cluster.server, leader_worker_set.CHART))
 
     def _cluster(self, release: Manifest) -> Client | None:
         """Return a client of the cluster that a Release is for, by its provider config."""
@@ -137,7 +155,8 @@ class Providers:
         server = kubeconfig["clusters"][0]["cluster"]["server"]
         if server not in self._clusters:
             token = kubeconfig["users"][0]["user"]["token"]
-            self._clusters[server] = Client(server, token, self.control.authority)
+            name = kubeconfig["clusters"][0]["name"]
+            self._clusters[server] = Client(server, token, self.control.authority, name)
         return self._clusters[server]
 
 
@@ -161,12 +180,16 @@ def _unused(kind: str) -> Manifest:
     }
 
 
+def _is_chart(resource: Manifest, name: str) -> bool:
+    return bool(resource["kind"] == "Release" and resource["spec"]["forProvider"]["chart"]["name"] == name)
+
+
 def _is_traefik(resource: Manifest) -> bool:
-    return bool(resource["kind"] == "Release" and resource["spec"]["forProvider"]["chart"]["name"] == "traefik")
+    return _is_chart(resource, "traefik")
 
 
 def main(kubeconfig: str, logs: str) -> None:
     identity = Path(kubeconfig).with_name("traefik.kubeconfig")
     traefik = Process("traefik", gateway.COMMAND, Path(logs) / "traefik.log", {"KUBECONFIG": str(identity)})
-    providers = Providers(client(kubeconfig), traefik)
+    providers = Providers(client(kubeconfig), traefik, Path(kubeconfig).parent, Path(logs))
     forever(0.3, providers.step)
