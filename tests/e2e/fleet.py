@@ -161,7 +161,10 @@ def leftovers(cluster: Cluster) -> list[str]:
         ("apps/v1", "ControllerRevision"),
         ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"),
         ("gateway.networking.k8s.io/v1", "HTTPRoute"),
+        ("inference.networking.k8s.io/v1", "InferencePool"),
         ("policy/v1", "PodDisruptionBudget"),
+        ("rbac.authorization.k8s.io/v1", "Role"),
+        ("rbac.authorization.k8s.io/v1", "RoleBinding"),
         ("resource.k8s.io/v1", "ResourceClaimTemplate"),
         ("resource.k8s.io/v1", "ResourceClaim"),
     ]

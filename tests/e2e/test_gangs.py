@@ -5,7 +5,7 @@ LeaderWorkerSet's controller runs for this on the workload clusters, with its we
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from tests.e2e import fleet, traffic
@@ -190,24 +190,57 @@ def uids(found: list[Manifest]) -> set[str]:
     return {m["metadata"]["uid"] for m in found}
 
 
-@pytest.mark.parametrize("failure", ["restarts", "fail"])
-def test_worker_that_fails_restarts_its_group(gang: ControlPlane, failure: str) -> None:
-    """An engine that crashed and was started again by its kubelet, and a pod that was evicted."""
+def crash(plane: ControlPlane, pod: Manifest) -> None:
+    """An engine ends, and its kubelet starts it again in its pod."""
+    plane.west.client.patch(pod, {"metadata": {"annotations": {"e2e.test/restarts": "1"}}})
+
+
+def evict(plane: ControlPlane, pod: Manifest) -> None:
+    """A node is drained."""
+    meta = pod["metadata"]
+    path = plane.west.client.path("v1", "Pod", meta["name"], meta["namespace"])
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {k: meta[k] for k in ("name", "namespace")}}
+    plane.west.client.request("POST", f"{path}/eviction", body)
+
+
+def wait_anew(plane: ControlPlane, replica: Manifest, before: list[Manifest]) -> None:
+    """Wait until every pod of a replica's group is another one, and the replica, the same as before, is Ready."""
+
+    def anew() -> bool:
+        found = members(plane.west, replica)
+        return len(found) == len(before) and not uids(found) & uids(before) and all(is_true(p, "Ready") for p in found)
+
+    wait("all pods are new and ready", anew, 60, lambda: groups(plane))
+    fleet.settled(plane, MODEL, 1)
+    assert uids([only(plane)]) == uids([replica])
+
+
+@pytest.mark.parametrize("lose", [crash, evict])
+def test_worker_that_is_lost_restarts_its_group(
+    gang: ControlPlane, lose: Callable[[ControlPlane, Manifest], None]
+) -> None:
     replica = only(gang)
     before = members(gang.west, replica)
     started = time.monotonic()
-    gang.west.client.patch(
-        before[1], {"metadata": {"annotations": {f"e2e.test/{failure}": "1" if failure == "restarts" else "Evicted"}}}
-    )
+    lose(gang, before[1])
+    wait_anew(gang, replica, before)
+    gang.timings[f"gang: {lose.__name__} to Ready"] = round(time.monotonic() - started, 1)
 
-    def anew() -> bool:
+
+def test_worker_that_failed_is_replaced_and_its_leader_restarts_the_group(gang: ControlPlane) -> None:
+    """A pod of phase Failed is gone before LeaderWorkerSet sees it go: the rest is the leader's, whose engine ends."""
+    replica = only(gang)
+    before = members(gang.west, replica)
+    gang.west.client.patch(before[1], {"metadata": {"annotations": {"e2e.test/fail": "Evicted"}}})
+
+    def replaced() -> bool:
         found = members(gang.west, replica)
-        return len(found) == 2 and not uids(found) & uids(before) and all(is_true(p, "Ready") for p in found)
+        return len(found) == 2 and uids(found[1:]).isdisjoint(uids(before)) and all(is_true(p, "Ready") for p in found)
 
-    wait("both pods are new and ready", anew, 60, lambda: groups(gang))
-    fleet.settled(gang, MODEL, 1)
-    gang.timings[f"gang: worker {failure}, to Ready"] = round(time.monotonic() - started, 1)
-    assert uids([only(gang)]) == uids([replica])
+    wait("the worker is a new one", replaced, 60, lambda: groups(gang))
+    found = members(gang.west, replica)
+    crash(gang, found[0])
+    wait_anew(gang, replica, found)
 
 
 def test_gang_scales(gang: ControlPlane) -> None:
@@ -216,7 +249,7 @@ def test_gang_scales(gang: ControlPlane) -> None:
     found = [p for r in fleet.replicas(gang, MODEL) for p in members(gang.west, r)]
     assert len({p["spec"]["nodeName"] for p in found}) == len(found) == 4
     kept = members(gang.west, first)
-    gang.timings["gang: scale to 1"] = round(fleet.scale(gang, MODEL, 1), 1)
+    gang.timings["gang: scale to 1"] = round(fleet.scale(gang, MODEL, 1, hasten=True), 1)
 
     def gone() -> bool:
         return len(gang.west.client.list(GROUP, "LeaderWorkerSet")) == 1

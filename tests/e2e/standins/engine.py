@@ -1,6 +1,7 @@
 """Plays the engines: answers as an OpenAI server on every running pod's own address, and says what it was asked.
 
-Each answer names the pod, the path and the model.
+Each answer names the pod, the path and the model. Annotation `e2e.test/queue` on a pod is the number of requests that
+wait in it, as vLLM's metrics say it.
 """
 
 import http.server
@@ -13,8 +14,20 @@ from typing import cast
 from tests.e2e.plane.client import Client, Manifest
 from tests.e2e.standins.loop import client, forever, say
 
+from modelplane.labels import SERVING
+
 GRACE_SECONDS = 5
 """How long a pod that is deleted still answers; a kubelet's pod has its grace period, kwok's is gone at once."""
+
+QUEUE = "e2e.test/queue"
+# https://docs.vllm.ai/en/v0.11.0/usage/metrics.html
+_METRICS = """# TYPE vllm:num_requests_waiting gauge
+vllm:num_requests_waiting {queue}
+# TYPE vllm:num_requests_running gauge
+vllm:num_requests_running 0
+# TYPE vllm:kv_cache_usage_perc gauge
+vllm:kv_cache_usage_perc 0
+"""
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -26,6 +39,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         asked = json.loads(self.rfile.read(size) or b"{}") if size else {}
         namespace, name = cast(_Server, self.server).pod
         path = urllib.parse.urlsplit(self.path).path
+        if path == "/metrics":
+            queue = cast(_Server, self.server).queue
+            self._send(200, "text/plain; version=0.0.4", _METRICS.format(queue=queue).encode())
+            return
         body = {
             "object": "chat.completion",
             "model": asked.get("model", ""),
@@ -33,9 +50,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             "e2e": {"pod": name, "namespace": namespace, "path": path, "host": self.headers.get("host", "")},
         }
         known = path in ("/health", "/v1/models", "/v1/chat/completions", "/v1/completions")
-        data = json.dumps(body).encode()
-        self.send_response(200 if known else 404)
-        self.send_header("content-type", "application/json")
+        self._send(200 if known else 404, "application/json", json.dumps(body).encode())
+
+    def _send(self, status: int, kind: str, data: bytes) -> None:
+        self.send_response(status)
+        self.send_header("content-type", kind)
         self.send_header("content-length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
@@ -51,6 +70,7 @@ class _Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     request_queue_size = 256
     allow_reuse_address = True
     pod: tuple[str, str] = ("", "")
+    queue = 0
 
 
 def _name(pod: Manifest) -> tuple[str, str]:
@@ -58,6 +78,9 @@ def _name(pod: Manifest) -> tuple[str, str]:
 
 
 def _ports(pod: Manifest) -> list[int]:
+    """Ports of an engine's pod; an endpoint picker's pod is none."""
+    if SERVING not in (pod["metadata"].get("labels") or {}):
+        return []
     return [p["containerPort"] for c in pod["spec"]["containers"] for p in c.get("ports") or []]
 
 
@@ -77,9 +100,12 @@ class Engines:
             for port in _ports(pod):
                 key = (address, port)
                 running = event != "DELETED" and pod["status"].get("phase") == "Running"
-                if running and not self._owns(key, pod):
-                    self._start(key, pod)
-                elif not running and self._owns(key, pod):
+                if running:
+                    if not self._owns(key, pod):
+                        self._start(key, pod)
+                    if key in self.servers:
+                        self.servers[key].queue = int((pod["metadata"].get("annotations") or {}).get(QUEUE, 0))
+                elif self._owns(key, pod):
                     timer = threading.Timer(GRACE_SECONDS, self._end, (key, pod))
                     timer.daemon = True
                     timer.start()
@@ -98,7 +124,12 @@ class Engines:
         if key in self.servers:
             self.servers[key].pod = _name(pod)
             return
-        server = self.servers[key] = _Server(key, _Handler)
+        try:
+            server = _Server(key, _Handler)
+        except OSError as error:
+            say(f"{meta['namespace']}/{meta['name']} cannot serve at {key[0]}:{key[1]}: {error}")
+            return
+        self.servers[key] = server
         server.pod = _name(pod)
         threading.Thread(target=self._serve, args=(server,), daemon=True).start()
         say(f"{meta['namespace']}/{meta['name']} serves at {key[0]}:{key[1]}")

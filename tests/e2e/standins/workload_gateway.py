@@ -1,17 +1,21 @@
 """Plays Envoy Gateway on a workload cluster: accepts our class, Gateway and routes, and forwards by them.
 
-Routes: by path prefix, with the prefix rewritten, to the ready endpoints of a Service or the ready pods of an
-InferencePool. The load balancer's address is the first argument; its Service is the one Envoy Gateway would make.
+Routes: by path prefix, with the prefix rewritten, to the ready endpoints of a Service in turn, or to the pod of an
+InferencePool that its endpoint picker names; where no picker answers a request is refused, as Envoy does. The load
+balancer's address is the first argument; its Service is the one Envoy Gateway would make.
 """
 
 import http.client
 import http.server
 import itertools
+import json
 import socketserver
 import threading
 import time
 from dataclasses import dataclass, field
 
+import grpc
+from tests.e2e import ext_proc
 from tests.e2e.plane.client import Client, Manifest, condition, is_true
 from tests.e2e.standins.loop import client, forever, say
 
@@ -32,18 +36,29 @@ def _condition(of: Manifest, kind: str, reason: str, status: str = "True", messa
     }
 
 
+Address = tuple[str, int]
+
+
+@dataclass
+class Backend:
+    """What a route points at: addresses that are ready, or those of the endpoint pickers that know them."""
+
+    addresses: list[Address] = field(default_factory=list)
+    pickers: list[Address] | None = None
+
+
 @dataclass
 class Table:
-    """Where requests go: prefix, what replaces it, and the addresses that are ready."""
+    """Where requests go: prefix, what replaces it, and what answers."""
 
-    routes: list[tuple[str, str, list[tuple[str, int]]]] = field(default_factory=list)
+    routes: list[tuple[str, str, Backend]] = field(default_factory=list)
 
-    def find(self, path: str) -> tuple[str, list[tuple[str, int]]] | None:
-        """Return the rewritten path and the addresses; the longest prefix wins."""
-        for prefix, replacement, addresses in self.routes:
+    def find(self, path: str) -> tuple[str, Backend] | None:
+        """Return the rewritten path and the backend; the longest prefix wins."""
+        for prefix, replacement, backend in self.routes:
             stem = prefix.rstrip("/")
             if path == stem or path.startswith(stem + "/"):
-                return replacement.rstrip("/") + (path[len(stem) :] or "/"), addresses
+                return replacement.rstrip("/") + (path[len(stem) :] or "/"), backend
         return None
 
 
@@ -120,15 +135,17 @@ class Gateway:
                 continue
             resolved = True
             for rule in route["spec"]["rules"]:
-                addresses: list[tuple[str, int]] = []
-                for backend in rule.get("backendRefs", []):
-                    ready = self._backend(namespace, backend)
-                    resolved = resolved and ready is not None
-                    addresses += ready or []
+                merged = Backend()
+                for ref in rule.get("backendRefs", []):
+                    backend = self._backend(namespace, ref)
+                    resolved = resolved and backend is not None
+                    if backend is not None:
+                        merged.addresses += backend.addresses
+                        merged.pickers = backend.pickers
                 replacement = "/"
                 for one in rule.get("filters", []):
                     replacement = one.get("urlRewrite", {}).get("path", {}).get("replacePrefixMatch", replacement)
-                found += [(m["path"]["value"], replacement, addresses) for m in rule["matches"]]
+                found += [(m["path"]["value"], replacement, merged) for m in rule["matches"]]
             self._accept(route, parents, resolved)
         return Table(sorted(found, key=lambda r: -len(r[0])))
 
@@ -154,28 +171,47 @@ class Gateway:
         ]
         self.cluster.patch(route, {"status": {"parents": status}}, "/status")
 
-    def _backend(self, namespace: str, backend: Manifest) -> list[tuple[str, int]] | None:
-        """Return the addresses that are ready, or None where the backend does not exist."""
+    def _backend(self, namespace: str, backend: Manifest) -> Backend | None:
+        """Return what answers, or None where the backend does not exist."""
         if backend.get("kind", "Service") == "InferencePool":
             pool = self.cluster.get(_POOLS, "InferencePool", backend["name"], namespace)
             if pool is None:
                 return None
-            labels = ",".join(f"{k}={v}" for k, v in pool["spec"]["selector"]["matchLabels"].items())
-            port = pool["spec"]["targetPorts"][0]["number"]
-            pods = self.cluster.list("v1", "Pod", namespace, labels)
-            return [(p["status"]["podIP"], port) for p in pods if is_true(p, "Ready") and "podIP" in p["status"]]
-        service = self.cluster.get("v1", "Service", backend["name"], namespace)
+            ref = pool["spec"]["endpointPickerRef"]
+            pickers = self._endpoints(namespace, ref["name"], ref["port"]["number"])
+            return None if pickers is None else Backend(pickers=pickers)
+        addresses = self._endpoints(namespace, backend["name"], backend["port"])
+        return None if addresses is None else Backend(addresses)
+
+    def _endpoints(self, namespace: str, name: str, number: int) -> list[Address] | None:
+        """Return the ready addresses behind a port of a Service, or None where there is no such Service."""
+        service = self.cluster.get("v1", "Service", name, namespace)
         if service is None:
             return None
-        name = next((p.get("name", "") for p in service["spec"]["ports"] if p["port"] == backend["port"]), None)
+        port_name = next((p.get("name", "") for p in service["spec"]["ports"] if p["port"] == number), None)
         found = []
-        label = f"kubernetes.io/service-name={backend['name']}"
+        label = f"kubernetes.io/service-name={name}"
         for one in self.cluster.list("discovery.k8s.io/v1", "EndpointSlice", namespace, label):
-            ports = [p["port"] for p in one.get("ports") or [] if p.get("name", "") == name]
+            ports = [p["port"] for p in one.get("ports") or [] if p.get("name", "") == port_name]
             for endpoint in one.get("endpoints") or []:
                 if endpoint["conditions"].get("ready") is not False:
                     found += [(address, port) for address in endpoint["addresses"] for port in ports]
         return found
+
+
+def _picked(pickers: list[Address], body: bytes) -> tuple[list[Address], int, str]:
+    """Ask the first picker that answers: the pod's address, or the status and words of a refusal."""
+    for host, port in pickers:
+        try:
+            choice = ext_proc.pick(host, port, json.loads(body))
+        except (grpc.RpcError, ValueError) as error:
+            say(f"picker {host}:{port}: {error}")
+            continue
+        if choice.endpoint:
+            host, _, number = choice.endpoint.split(",")[0].rpartition(":")
+            return [(host, int(number))], 200, ""
+        return [], choice.status, choice.message
+    return [], 500, "no endpoint picker answers"
 
 
 class _Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
@@ -196,7 +232,13 @@ def _handler(gateway: Gateway) -> type[http.server.BaseHTTPRequestHandler]:
             if found is None:
                 self._send(404, b"no route")
                 return
-            path, addresses = found
+            path, backend = found
+            addresses = backend.addresses
+            if backend.pickers is not None:
+                addresses, status, message = _picked(backend.pickers, body)
+                if not addresses:
+                    self._send(status, message.encode())
+                    return
             if not addresses:
                 self._send(503, b"no healthy upstream")
                 return

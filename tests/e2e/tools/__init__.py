@@ -45,6 +45,7 @@ TOOLS = (
     ),
     Tool("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok"),
     Tool("lws-manager", "lws", "sigs.k8s.io/lws/cmd", ("-mod=mod",)),
+    Tool("endpoint-picker", "epp", "sigs.k8s.io/gateway-api-inference-extension/cmd/epp", ("-mod=mod",)),
     Tool("oci-registry", "registry", "."),
 )
 
