@@ -56,6 +56,11 @@ def backend(namespace: str, endpoint: str) -> str:
     return name(endpoint, "backend", namespace, endpoint, limit=BACKEND_MAX)
 
 
+def retry(namespace: str, service: str) -> str:
+    """Name of the Traefik Middleware of a ModelService, at most 52 characters."""
+    return name(service, "retry", namespace, service, limit=BACKEND_MAX)
+
+
 def tenant_digest(namespace: str) -> str:
     """Value of the tenant label on a workload cluster."""
     return digest("ns", namespace)

@@ -72,11 +72,7 @@ def test_rollout(served: ControlPlane, surge: bool) -> None:
     name = "with surge" if surge else "in place"
     served.timings[f"rollout of two {name}"] = round(time.monotonic() - started, 1)
     print(f"\nrollout {name}, {len(kept)} of 2 replicas kept: {load.summary()}")
-    if surge:
-        assert not load.errors, load.summary()
-    else:
-        # A replica with one copy that is updated in place is away for a moment: its share alone is refused.
-        assert len(load.errors) <= len(load.answers) / 20, load.summary()
+    assert not load.errors, load.summary()
 
 
 @pytest.mark.parametrize("propagation", ["Background", "Foreground"])

@@ -36,6 +36,7 @@ def versions(plane: ControlPlane) -> dict[str, str]:
         ("helm.m.crossplane.io/v1beta1", "Release"),
         ("kubernetes.m.crossplane.io/v1alpha1", "Object"),
         ("gateway.networking.k8s.io/v1", "HTTPRoute"),
+        ("traefik.io/v1alpha1", "Middleware"),
         ("discovery.k8s.io/v1", "EndpointSlice"),
     )
     return {

@@ -3,10 +3,11 @@
 import time
 
 from tests.e2e import fleet, traffic
-from tests.e2e.plane.client import Manifest, condition
+from tests.e2e.plane.client import Manifest, condition, is_true
 from tests.e2e.plane.kubernetes import Cluster
 from tests.e2e.plane.plane import ControlPlane
 from tests.e2e.plane.waiting import wait
+from tests.e2e.standins import engine
 
 from modelplane.labels import POOL, REPLICA, TENANT
 
@@ -101,12 +102,26 @@ def test_secret_arrives_by_reference_only(served: ControlPlane) -> None:
     assert value not in str(listed)
 
 
+def retried(plane: ControlPlane) -> bool:
+    """Say whether the service's route has the rule that retries."""
+    routes = plane.control.client.list("gateway.networking.k8s.io/v1", "HTTPRoute", fleet.TEAM)
+    return all(rule.get("filters") for route in routes for rule in route["spec"]["rules"][:1])
+
+
+def test_a_stream_comes_piece_by_piece(served: ControlPlane) -> None:
+    wait("the route retries", lambda: retried(served), 30, served.why)
+    first, second, third = traffic.stream(address(served))
+    assert second - first > engine.STREAM_SECONDS / 2
+    assert third - second > engine.STREAM_SECONDS / 2
+
+
 def test_unready_replica_leaves(served: ControlPlane) -> None:
     replica = fleet.replicas(served, "llama-70b")[0]
     name, cluster = replica["metadata"]["name"], cluster_of(served, replica)
     (pod,) = pods(cluster, replica)
+    wait("the route retries", lambda: retried(served), 30, served.why)
     with traffic.Load(address(served)) as load:
-        time.sleep(1)
+        load.answered(50)
 
         def withdrawn() -> bool:
             backends = fleet.get(served, "ModelService", "chat")["status"]["backends"]
@@ -115,17 +130,38 @@ def test_unready_replica_leaves(served: ControlPlane) -> None:
         assert not withdrawn()
         cluster.client.patch(pod, {"metadata": {"annotations": {"e2e.test/ready": "false"}}})
         started = time.monotonic()
+        load.answered(50)
         wait(f"{name} takes no traffic", withdrawn, 60, served.why)
         took = time.monotonic() - started
-        time.sleep(2)
-        errors = len(load.errors)
-        time.sleep(3)
-        assert len(load.errors) == errors, load.summary()
+        load.answered(50)
         cluster.client.patch(pod, {"metadata": {"annotations": {"e2e.test/ready": "true"}}})
         wait(f"{name} takes traffic again", lambda: not withdrawn(), 60, served.why)
-        time.sleep(3)
+        load.answered(50)
     served.timings["unready to no traffic"] = round(took, 1)
     print(f"\na replica turns unready: {load.summary()}")
-    # Until the weights are set, its share alone is refused: one in twenty.
-    assert len(load.errors) <= len(load.answers) / 20, load.summary()
+    assert not load.errors, load.summary()
     fleet.settled(served, "llama-70b", 2)
+
+
+def test_replica_dies(served: ControlPlane) -> None:
+    """The one that has nine tenths of the traffic."""
+    replica = fleet.replicas(served, "qwen-8b")[0]
+    cluster = cluster_of(served, replica)
+    (pod,) = pods(cluster, replica)
+    meta = pod["metadata"]
+    with traffic.Load(address(served)) as load:
+        load.answered(50)
+        killed = served.kubectl(
+            cluster, "delete", "pod", meta["name"], "-n", meta["namespace"], "--force", "--grace-period=0"
+        )
+        assert killed.returncode == 0, killed.stderr
+
+        def replaced() -> bool:
+            found = pods(cluster, replica)
+            return [p["metadata"]["uid"] for p in found] != [meta["uid"]] and all(is_true(p, "Ready") for p in found)
+
+        wait("another pod is ready", replaced, 60, served.why)
+        fleet.settled(served, "qwen-8b", 1)
+        load.answered(50)
+    print(f"\na replica dies: {load.summary()}")
+    assert not load.errors, load.summary()

@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from tests.e2e.plane.client import Manifest
+from tests.e2e.plane.waiting import wait
 
 TIMEOUT_SECONDS = 10
 
@@ -60,6 +61,20 @@ class Caller:
         return Answer(answer.status, decoded, text, time.monotonic())
 
 
+def stream(url: str) -> list[float]:
+    """Ask for a stream and return when each event came, in seconds after the first."""
+    parts = urllib.parse.urlsplit(url)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=TIMEOUT_SECONDS)
+    body = json.dumps({"model": "any", "stream": True})
+    connection.request("POST", f"{parts.path}/v1/chat/completions", body, {"content-type": "application/json"})
+    answer = connection.getresponse()
+    assert answer.status == 200, answer.read()
+    assert answer.headers["content-type"] == "text/event-stream"
+    came = [time.monotonic() for line in answer if line.startswith(b"data:")]
+    connection.close()
+    return [at - came[0] for at in came]
+
+
 @dataclass
 class Load:
     """Steady traffic from another thread, between `with` and its end."""
@@ -85,6 +100,11 @@ class Load:
         while not self._stop.is_set():
             self.answers.append(caller.chat())
             time.sleep(self.pause)
+
+    def answered(self, count: int) -> None:
+        """Wait until that many more requests were answered."""
+        before = len(self.answers)
+        wait(f"{count} more requests are answered", lambda: len(self.answers) >= before + count, 60, self.summary)
 
     @property
     def errors(self) -> list[Answer]:

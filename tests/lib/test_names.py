@@ -13,12 +13,14 @@ GOLDEN = [
     (names.workload, ("qwen-abc", "main"), "qwen-abc-main-"),
     (names.tenant_namespace, ("ml-team",), "mp-ml-team-"),
     (names.backend, ("ml-team", "openrouter"), "openrouter-"),
+    (names.retry, ("ml-team", "chat"), "chat-"),
 ]
 
 VECTORS = {
     ("replica", "ml-team", "qwen", "west", "0"): "cqmuj45xtb",
     ("ns", "ml-team"): "yre2nsrod6",
     ("backend", "ml-team", "openrouter"): "ev44pq23gv",
+    ("retry", "ml-team", "chat"): "dltvotqvjo",
 }
 
 
@@ -46,6 +48,7 @@ def test_joins_are_injective():
         (names.workload(names.replica(LONG, LONG, LONG, 99), "e" * 30), 45),
         (names.tenant_namespace(LONG), 52),
         (names.backend(LONG, LONG), 52),
+        (names.retry(LONG, LONG), 52),
         (names.replica_id("n", LONG), 40),
         (names.replica_id("n", "9digit"), 40),
         (names.name("--", "x", limit=20), 20),

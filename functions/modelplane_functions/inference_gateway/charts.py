@@ -37,8 +37,10 @@ def gateway_api_values() -> Object:
 def traefik_values() -> Object:
     """Two pods that serve Gateway API, with time for long prompts and for streams to end.
 
-    readTimeout covers a request's upload; a stream of tokens has no limit. Ingress and dashboard are off: they would
-    be further doors.
+    readTimeout covers a request's upload; a stream of tokens has no limit. Ingress and dashboard are off, and an
+    IngressRoute needs a class that nothing has: they would be further doors. Traefik's own kinds are on for the
+    Middleware that routes retry with, within its namespace. An address that does not answer is given up after 5 s
+    instead of 30, so that the retry, which has 15, gets its turn.
     """
     transport: dict[str, Any] = {
         "respondingTimeouts": {"readTimeout": "600s", "writeTimeout": "0s", "idleTimeout": "180s"},
@@ -52,7 +54,12 @@ def traefik_values() -> Object:
                 "enabled": True,
                 "statusAddress": {"service": {"enabled": True, "namespace": TRAEFIK_NAMESPACE, "name": "traefik"}},
             },
-            "kubernetesCRD": {"enabled": True},
+            "kubernetesCRD": {
+                "enabled": True,
+                "allowCrossNamespace": False,
+                "allowExternalNameServices": False,
+                "ingressClass": "modelplane-none",
+            },
             "kubernetesIngress": {"enabled": False},
         },
         "ingressClass": {"enabled": False},
@@ -62,4 +69,5 @@ def traefik_values() -> Object:
         "api": {"dashboard": False},
         "metrics": {"prometheus": {"addRoutersLabels": True}},
         "ports": {"web": {"transport": transport}, "websecure": {"transport": transport}},
+        "additionalArguments": ["--serversTransport.forwardingTimeouts.dialTimeout=5s"],
     }

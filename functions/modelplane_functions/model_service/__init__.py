@@ -1,8 +1,8 @@
 """Function model-service: one address for models, and which endpoints answer on it.
 
-The gateway neither checks health nor retries, so health is in the weights of the route: this function looks at what
-ModelReplicas and ModelEndpoints publish, gives weight to those that serve, and takes an endpoint out before whoever
-drains it removes it.
+The gateway does not check health, so health is in the weights of the route: this function looks at what ModelReplicas
+and ModelEndpoints publish, gives weight to those that serve, and takes an endpoint out before whoever drains it removes
+it. Until it hears of one that fails, the gateway retries on another.
 """
 
 from modelplane import names
@@ -10,7 +10,7 @@ from modelplane.kube.objects import Object, Resource, objects, text
 from modelplane.labels import VERSION
 from modelplane.xfn import Function, Request, Response
 from modelplane.xfn.response import TTL_WAITING
-from modelplane_functions.model_service import inputs, route, status
+from modelplane_functions.model_service import inputs, retry, route, status
 from modelplane_functions.model_service.inputs import Endpoint, Entry
 from modelplane_functions.model_service.plan import Plan, plan
 
@@ -33,9 +33,19 @@ def compose(req: Request, rsp: Response) -> None:
     standing = route.standing(observed)
     planned = plan(endpoints, in_route, (req.xr.namespace, req.xr.name))
     gateway = req.required_one("gateway")
+    known = {e.name: e for e in endpoints}
+    rsp.compose_or_hold(
+        retry.KEY,
+        lambda: retry.middleware(
+            req.xr.namespace, req.xr.name, [known[e] for e in planned.weights], planned.weights.values()
+        ),
+        # The gateway's chart brings the kind, and a composed kind that is missing would fail the whole pass.
+        gate=_programmed(gateway),
+        ready=retry.KEY in req.observed,
+    )
     routed = rsp.compose_or_hold(
         route.KEY,
-        lambda: _route(req.xr, endpoints, planned, observed),
+        lambda: _route(req, known, planned, observed),
         gate=_programmed(gateway),
         ready=standing.good,
     )
@@ -107,15 +117,12 @@ def _programmed(gateway: Resource | None) -> bool:
     return gateway is not None and isinstance(gateway.status.get("addresses"), list)
 
 
-def _route(xr: Resource, endpoints: list[Endpoint], planned: Plan, observed: Resource | None) -> Object:
-    known = {e.name: e for e in endpoints}
+def _route(req: Request, known: dict[str, Endpoint], planned: Plan, observed: Resource | None) -> Object:
+    refs: list[Object] = []
     if planned.kept and observed is not None:
         refs = route.keep(observed, [known[name].backend for name in planned.weights])
-        if refs:
-            built = route.build(xr.namespace, xr.name, known, {})
-            built["spec"]["rules"][0]["backendRefs"] = refs
-            return built
-    return route.build(xr.namespace, xr.name, known, planned.weights)
+    refs = refs or route.refs(known, planned.weights)
+    return route.build(req.xr.namespace, req.xr.name, refs, retried=retry.KEY in req.observed)
 
 
 FUNCTION = Function(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from modelplane.kube.objects import Object, Resource, integer, objects, text
 from modelplane.labels import GATEWAY_NAME, SYSTEM_NAMESPACE
 from modelplane.routing import paths
+from modelplane_functions.model_service import retry
 from modelplane_functions.model_service.inputs import Endpoint
 
 KEY = "httproute"
@@ -32,21 +33,41 @@ class Standing:
         return self.current and self.accepted and self.resolved
 
 
-def build(namespace: str, name: str, endpoints: Mapping[str, Endpoint], weights: Mapping[str, int]) -> Object:
-    """Build the route; without weights it has no backend, which the gateway answers with an error and counts."""
-    rule: Object = {"matches": [{"path": {"type": "PathPrefix", "value": paths.service(namespace, name)}}]}
-    refs = [_backend_ref(endpoints[e], weight) for e, weight in weights.items()]
+def build(namespace: str, name: str, refs: Sequence[Object], *, retried: bool) -> Object:
+    """Build the route; without backends the gateway answers with an error and counts.
+
+    Where requests are to be `retried`, a rule of its own takes those that can be: with a body of limited length, or
+    none. Whatever its filter cannot be found for, the other rule serves: a rule whose Middleware Traefik does not know,
+    or not yet, is no rule to it.
+    """
+    path: Object = {"type": "PathPrefix", "value": paths.service(namespace, name)}
+    rules: list[Object] = [{"matches": [{"path": path}]}]
     if refs:
-        rule["backendRefs"] = refs
+        rules[0]["backendRefs"] = list(refs)
+    if refs and retried:
+        length = {"type": "RegularExpression", "name": "Content-Length", "value": retry.LENGTH}
+        rules.insert(
+            0,
+            {
+                "matches": [{"path": path, "headers": [length]}, {"path": path, "method": "GET"}],
+                "filters": [retry.reference(namespace, name)],
+                "backendRefs": list(refs),
+            },
+        )
     return {
         "apiVersion": f"{GROUP}/v1",
         "kind": "HTTPRoute",
         "metadata": {"namespace": namespace},
         "spec": {
             "parentRefs": [{"group": GROUP, "kind": "Gateway", "namespace": SYSTEM_NAMESPACE, "name": GATEWAY_NAME}],
-            "rules": [rule],
+            "rules": rules,
         },
     }
+
+
+def refs(endpoints: Mapping[str, Endpoint], weights: Mapping[str, int]) -> list[Object]:
+    """Build the backendRefs of endpoints that are to have weights."""
+    return [_backend_ref(endpoints[name], weight) for name, weight in weights.items()]
 
 
 def _backend_ref(endpoint: Endpoint, weight: int) -> Object:
@@ -70,10 +91,10 @@ def keep(observed: Resource, backends: Sequence[str]) -> list[Object]:
 
 
 def backend_refs(observed: Resource | None) -> list[Object]:
-    """All backendRefs of an observed route."""
+    """The backendRefs of an observed route; every rule has the same, and the last is always there."""
     if observed is None:
         return []
-    return [dict(ref) for rule in objects(observed.spec, "rules") for ref in objects(rule, "backendRefs")]
+    return [dict(ref) for rule in list(objects(observed.spec, "rules"))[-1:] for ref in objects(rule, "backendRefs")]
 
 
 def standing(observed: Resource | None) -> Standing:

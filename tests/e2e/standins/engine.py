@@ -1,13 +1,14 @@
 """Plays the engines: answers as an OpenAI server on every running pod's own address, and says what it was asked.
 
-Each answer names the pod, the path and the model. Annotation `e2e.test/queue` on a pod is the number of requests that
-wait in it, as vLLM's metrics say it.
+Each answer names the pod, the path and the model. A stream is three events, STREAM_SECONDS apart. Annotation
+`e2e.test/queue` on a pod is the number of requests that wait in it, as vLLM's metrics say it.
 """
 
 import http.server
 import json
 import socketserver
 import threading
+import time
 import urllib.parse
 from typing import cast
 
@@ -29,6 +30,8 @@ vllm:num_requests_running 0
 vllm:kv_cache_usage_perc 0
 """
 
+STREAM_SECONDS = 0.3
+
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -49,6 +52,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             "choices": [{"message": {"role": "assistant", "content": "ok"}}],
             "e2e": {"pod": name, "namespace": namespace, "path": path, "host": self.headers.get("host", "")},
         }
+        if asked.get("stream"):
+            self._stream(body)
+            return
         known = path in ("/health", "/v1/models", "/v1/chat/completions", "/v1/completions")
         self._send(200 if known else 404, "application/json", json.dumps(body).encode())
 
@@ -58,6 +64,19 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
+
+    def _stream(self, body: Manifest) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        for number in range(3):
+            if number:
+                time.sleep(STREAM_SECONDS)
+            event = f"data: {json.dumps(body)}\n\n".encode()
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(event), event))
+            self.wfile.flush()
+        self.wfile.write(b"0\r\n\r\n")
 
     do_GET = do_POST = _answer
 

@@ -8,6 +8,12 @@ from tests.e2e.plane.client import Client
 _NAMESPACE = "traefik-system"
 _GATEWAY = "gateway.networking.k8s.io"
 _ROUTES = ("httproutes", "grpcroutes", "tcproutes", "tlsroutes")
+TRAEFIK = "traefik.io"
+UNUSED = (
+    *("IngressRoute", "IngressRouteTCP", "IngressRouteUDP", "MiddlewareTCP", "ServersTransport"),
+    *("ServersTransportTCP", "TLSOption", "TLSStore", "TraefikService"),
+)
+"""Traefik's own kinds beside Middleware: it reads none of them before all are defined."""
 _REPORTED = ("gatewayclasses", "gateways", "backendtlspolicies", "listenersets", *_ROUTES)
 
 COMMAND = [
@@ -19,6 +25,8 @@ COMMAND = [
     *("--entryPoints.websecure.http.tls=true", "--providers.kubernetesgateway=true"),
     f"--providers.kubernetesgateway.statusaddress.service.namespace={_NAMESPACE}",
     "--providers.kubernetesgateway.statusaddress.service.name=traefik",
+    *("--providers.kubernetescrd=true", "--providers.kubernetescrd.ingressclass=modelplane-none"),
+    "--serversTransport.forwardingTimeouts.dialTimeout=5s",
     "--providers.providersthrottleduration=200ms",
 ]
 
@@ -32,6 +40,7 @@ def prepare(cluster: Client, kubeconfig: Path) -> None:
     rules = [
         {"apiGroups": [""], "resources": ["namespaces", "services", "secrets", "configmaps", "nodes"], "verbs": read},
         {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": read},
+        {"apiGroups": [TRAEFIK], "resources": [f"{k.lower()}s" for k in ("Middleware", *UNUSED)], "verbs": read},
         {"apiGroups": [_GATEWAY], "resources": [*_REPORTED, "referencegrants"], "verbs": read},
         {"apiGroups": [_GATEWAY], "resources": [f"{r}/status" for r in _REPORTED], "verbs": ["update"]},
     ]

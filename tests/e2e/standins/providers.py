@@ -29,6 +29,7 @@ _BROUGHT = {
     "kube-prometheus-stack": ("prometheus-operator-v0.93.0",),
     "keda": ("keda-v2.20.2",),
     "metallb": ("metallb-v0.16.1",),
+    "traefik": ("traefik-v3.7.9",),
 }
 DRA_CHART = "dra-driver-nvidia-gpu"
 
@@ -109,12 +110,14 @@ class Providers:
                 cluster.apply(definition, manager="helm")
             if folder == "gateway-api-v1.5.1":
                 for kind in ("GRPCRoute", "TLSRoute"):
-                    cluster.apply(_unused(kind), manager="helm")
+                    cluster.apply(_unused("gateway.networking.k8s.io", "v1", kind), manager="helm")
         if chart == DRA_CHART:
             devices.install(cluster)
         if chart == leader_worker_set.CHART and not self._start_groups(cluster):
             return False
         if _is_traefik(release) and not self.traefik.alive:
+            for kind in gateway.UNUSED:
+                cluster.apply(_unused(gateway.TRAEFIK, "v1alpha1", kind), manager="helm")
             gateway.prepare(cluster, Path(self.traefik.env["KUBECONFIG"]))
             self.traefik.start()
         self._installed.add((cluster.server, chart))
@@ -160,12 +163,11 @@ class Providers:
         return self._clusters[server]
 
 
-def _unused(kind: str) -> Manifest:
-    """Build the definition of a kind of Gateway API that Traefik watches and we have no schema of."""
+def _unused(group: str, served: str, kind: str) -> Manifest:
+    """Build the definition of a kind that Traefik watches and we have no schema of."""
     plural = kind.lower() + "s"
-    group = "gateway.networking.k8s.io"
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": schema, "subresources": {"status": {}}}
+    version = {"name": served, "served": True, "storage": True, "schema": schema, "subresources": {"status": {}}}
     annotations = {"api-approved.kubernetes.io": "unapproved, test only"}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",

@@ -248,12 +248,25 @@ def _handler(gateway: Gateway) -> type[http.server.BaseHTTPRequestHandler]:
             try:
                 upstream.request(self.command, path, body, headers)
                 answer = upstream.getresponse()
-                self._send(answer.status, answer.read(), answer.headers.get("content-type", "text/plain"))
-            except OSError as error:
+                if answer.headers.get("content-type") == "text/event-stream":
+                    self._stream(answer)
+                else:
+                    self._send(answer.status, answer.read(), answer.headers.get("content-type", "text/plain"))
+            except (OSError, http.client.HTTPException) as error:
                 say(f"{self.path} -> {host}:{port}{path}: {error}")
-                self._send(502, str(error).encode())
+                self._send(503, f"upstream connect error or disconnect/reset before headers: {error}".encode())
             finally:
                 upstream.close()
+
+        def _stream(self, answer: http.client.HTTPResponse) -> None:
+            self.send_response(answer.status)
+            self.send_header("content-type", "text/event-stream")
+            self.send_header("transfer-encoding", "chunked")
+            self.end_headers()
+            while piece := answer.read1():
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+                self.wfile.flush()
+            self.wfile.write(b"0\r\n\r\n")
 
         def _send(self, status: int, body: bytes, kind: str = "text/plain") -> None:
             self.send_response(status)
