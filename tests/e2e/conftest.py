@@ -20,7 +20,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 # What only looks comes before what changes, and what breaks comes last.
-ORDER = ("packages", "admission", "render", "serving", "rest", "lifecycle", "chaos", "teardown")
+ORDER = ("packages", "admission", "render", "serving", "rest", "facts", "lifecycle", "chaos", "teardown")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

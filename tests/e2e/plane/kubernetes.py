@@ -116,7 +116,7 @@ class Cluster:
                 *("--service-account-private-key-file", str(self.keys.signing)),
                 *("--root-ca-file", str(self.keys.authority.certificate)),
                 *("--allocate-node-cidrs=true", "--cluster-cidr", self.pods),
-                "--use-service-account-credentials=true",
+                *("--use-service-account-credentials=true", "--horizontal-pod-autoscaler-sync-period=1s"),
             ],
         )
 

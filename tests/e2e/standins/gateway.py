@@ -20,6 +20,11 @@ COMMAND = [
     f"--providers.kubernetesgateway.statusaddress.service.namespace={_NAMESPACE}",
     "--providers.kubernetesgateway.statusaddress.service.name=traefik",
     "--providers.providersthrottleduration=200ms",
+    *(
+        "--metrics.prometheus=true",
+        "--metrics.prometheus.entryPoint=admin",
+        "--metrics.prometheus.addRoutersLabels=true",
+    ),
 ]
 
 
