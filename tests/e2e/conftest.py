@@ -21,7 +21,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 # What only looks comes before what changes, and what breaks comes last.
 ORDER = (
-    *("packages", "admission", "render", "serving", "rest", "lifecycle"),
+    *("packages", "admission", "render", "serving", "rest", "facts", "lifecycle"),
     *("chaos", "faults", "breaker", "gangs", "picker", "teardown"),
 )
 

@@ -10,6 +10,8 @@ from tests.e2e.plane.client import RefusedError
 from tests.e2e.plane.kubernetes import Cluster
 from tests.e2e.plane.plane import ControlPlane
 
+from modelplane.dra import selector
+
 FORBIDDEN = list(forbidden())
 SERVERS = {"1.36": (), "1.34": ("--emulated-version=1.34",)}
 
@@ -107,3 +109,37 @@ def test_kubectl_scale_works(bare: Cluster, plane: ControlPlane) -> None:
         assert found["spec"]["replicas"] == 7
     finally:
         bare.client.delete(manifest)
+
+
+SELECTORS = {
+    'device.driver == "gpu.nvidia.com"': {"1.34", "1.36"},
+    'semver("v1.0", true).major() == 1': {"1.34", "1.36"},
+    "[3, 1].sort()[0] == 1": {"1.36"},
+    "device.allowMultipleAllocations == true": {"1.36"},
+    'device.attributes["gpu.nvidia.com"].tags.includes("a")': set(),
+    "math.greatest(1, 2) == 2": set(),
+    '"ab".reverse() == "ba"': set(),
+}
+"""Selectors, and the servers that admit them with the features that are on by default."""
+
+
+@pytest.mark.parametrize("expression", SELECTORS)
+def test_selector_is_refused_before_a_server_would(bare: Cluster, expression: str) -> None:
+    spec = {"selectors": [{"cel": {"expression": expression}}]}
+    manifest = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": "selectors"},
+        "spec": spec,
+    }
+    if bare.name.removeprefix("bare-") in SELECTORS[expression]:
+        bare.client.create(manifest, dryRun="All")
+    else:
+        with pytest.raises(RefusedError) as refusal:
+            bare.client.create(manifest, dryRun="All")
+        assert refusal.value.status == 422, refusal.value
+    if SELECTORS[expression] == set(SERVERS):
+        selector.compile(expression)
+    else:
+        with pytest.raises(selector.SelectorError):
+            selector.compile(expression)

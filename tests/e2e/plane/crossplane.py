@@ -30,7 +30,7 @@ _CHART_FILES = (
 
 def module() -> Path:
     """Return the folder `cluster` of the Crossplane module that is built: CRDs, webhooks, chart."""
-    return tools.module_dir("crossplane", "github.com/crossplane/crossplane/v2") / "cluster"
+    return tools.source("crossplane") / "cluster"
 
 
 def render_chart(text: str) -> list[Manifest]:

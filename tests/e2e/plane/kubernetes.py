@@ -116,7 +116,7 @@ class Cluster:
                 *("--service-account-private-key-file", str(self.keys.signing)),
                 *("--root-ca-file", str(self.keys.authority.certificate)),
                 *("--allocate-node-cidrs=true", "--cluster-cidr", self.pods),
-                "--use-service-account-credentials=true",
+                *("--use-service-account-credentials=true", "--horizontal-pod-autoscaler-sync-period=1s"),
             ],
         )
 
@@ -132,7 +132,7 @@ class Cluster:
 
     def start_kwok(self) -> Process:
         """Start kwok: it is the kubelet of every node annotated `kwok.x-k8s.io/node: fake`."""
-        stages = tools.module_dir("kwok", "sigs.k8s.io/kwok") / "kustomize" / "stage"
+        stages = tools.source("kwok") / "kustomize" / "stage"
         files = [
             *sorted((stages / "node" / "fast").glob("node-*.yaml")),
             *sorted((stages / "node" / "heartbeat-with-lease").glob("node-*.yaml")),

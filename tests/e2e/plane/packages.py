@@ -62,7 +62,7 @@ STUBS = (
 
 
 def _provider_kubernetes() -> Path:
-    return tools.module_dir("provider-kubernetes", "github.com/crossplane-contrib/provider-kubernetes") / "package"
+    return tools.source("provider-kubernetes") / "package"
 
 
 def definitions(schemas: str, *groups: str) -> list[Manifest]:

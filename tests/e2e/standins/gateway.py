@@ -28,6 +28,11 @@ COMMAND = [
     *("--providers.kubernetescrd=true", "--providers.kubernetescrd.ingressclass=modelplane-none"),
     "--serversTransport.forwardingTimeouts.dialTimeout=5s",
     "--providers.providersthrottleduration=200ms",
+    *(
+        "--metrics.prometheus=true",
+        "--metrics.prometheus.entryPoint=admin",
+        "--metrics.prometheus.addRoutersLabels=true",
+    ),
 ]
 
 

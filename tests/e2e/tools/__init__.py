@@ -5,6 +5,7 @@ Each folder pins one program. A binary is built once into a cache keyed by what 
 
 import functools
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -70,17 +71,25 @@ def path(name: str) -> Path:
     return cache() / f"{tool.name}-{_key(tool)}"
 
 
+SOURCES = {
+    "crossplane": "github.com/crossplane/crossplane/v2",
+    "kwok": "sigs.k8s.io/kwok",
+    "provider-kubernetes": "github.com/crossplane-contrib/provider-kubernetes",
+}
+"""Module by folder, of those whose CRDs, manifests and charts are used beside the program."""
+
+
 @functools.cache
-def module_dir(module: str, dependency: str) -> Path:
-    """Source folder of a dependency in the Go module cache, for the CRDs and manifests it ships."""
+def source(module: str) -> Path:
+    """Source folder of a module, in the Go module cache. Where it is not there yet, it is fetched."""
     found = subprocess.run(
-        ["go", "list", "-mod=mod", "-m", "-f", "{{.Dir}}", dependency],
+        ["go", "mod", "download", "-json", SOURCES[module]],
         cwd=HERE / module,
         check=True,
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
     )
-    return Path(found.stdout.strip())
+    return Path(json.loads(found.stdout)["Dir"])
 
 
 def traefik() -> Path:
@@ -101,6 +110,9 @@ def build() -> None:
     cache().mkdir(parents=True, exist_ok=True)
     if not traefik().exists():
         _install_traefik()
+    for module in SOURCES:
+        # A program may come from a cache that another user filled; later there is no network.
+        source(module)
     missing = [t for t in TOOLS if not path(t.name).exists()]
     for number, tool in enumerate(missing, 1):
         started = time.monotonic()
