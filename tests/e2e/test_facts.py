@@ -98,7 +98,7 @@ class Ground:
         wait("the claims are gone", lambda: not any(self.client.list(_DRA, "ResourceClaim", t) for t in TEAMS), 30)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def ground(served: ControlPlane) -> Iterator[Ground]:
     made = Ground(served.west)
     for name in TEAMS:
@@ -138,17 +138,17 @@ def test_pods_that_leave_room_fill_nodes(served: ControlPlane, ground: Ground) -
     hint = {k: ours[k] for k in ("affinity", "topologySpreadConstraints")}
     text = json.dumps(hint)
     (pool,) = fleet.get(served, "InferenceCluster", "west", "")["spec"]["nodePools"]
-    hint = json.loads(text.replace(f'"{pool["name"]}"', '"facts"'))
+    hint = json.loads(text.replace(f'"{pool["name"]}"', '"facts-packing"'))
     assert hint != json.loads(text)
     for number in range(4):
-        ground.add_node(f"facts-{number}", "facts", {"count": 8, "attributes": H100})
+        ground.add_node(f"facts-{number}", "facts-packing", {"count": 8, "attributes": H100})
     used = {}
     for name, spec in (("with", hint), ("without", {})):
         found: Counter[str] = Counter()
         for number in range(8):
             namespace = TEAMS[number % 2]
-            labels = {POOL: "facts", FRACTIONAL: "true"}
-            ground.run(f"{name}-{number}", namespace, "facts", 2, labels=labels, **spec)
+            labels = {POOL: "facts-packing", FRACTIONAL: "true"}
+            ground.run(f"{name}-{number}", namespace, "facts-packing", 2, labels=labels, **spec)
             found[ground.node_of(f"{name}-{number}", namespace)] += 1
         used[name] = sorted(found.values())
         ground.clear()

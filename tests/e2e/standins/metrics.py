@@ -3,6 +3,7 @@
 Source: https://github.com/kubernetes/metrics/blob/v0.36.0/pkg/apis/external_metrics/v1beta1/types.go
 """
 
+import contextlib
 import http.server
 import json
 import ssl
@@ -72,11 +73,13 @@ def _handler(values: dict[str, int]) -> type[http.server.BaseHTTPRequestHandler]
         def do_GET(self) -> None:
             answer = self._answer(self.path.split("?")[0].rstrip("/"))
             body = json.dumps(answer).encode()
-            self.send_response(404 if answer is None else 200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            # Whoever asked may have given up.
+            with contextlib.suppress(OSError):
+                self.send_response(404 if answer is None else 200)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
 
         def _answer(self, path: str) -> Manifest | None:
             name = path.rsplit("/", 1)[-1]
