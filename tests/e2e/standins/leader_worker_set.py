@@ -22,7 +22,7 @@ _PODS_OF_SETS = {"matchExpressions": [{"key": "leaderworkerset.sigs.k8s.io/name"
 
 
 def _source() -> Path:
-    return tools.module_dir("lws", "sigs.k8s.io/lws") / "config"
+    return tools.source("lws") / "config"
 
 
 def _load(path: Path) -> list[Manifest]:

@@ -74,6 +74,7 @@ def path(name: str) -> Path:
 SOURCES = {
     "crossplane": "github.com/crossplane/crossplane/v2",
     "kwok": "sigs.k8s.io/kwok",
+    "lws": "sigs.k8s.io/lws",
     "provider-kubernetes": "github.com/crossplane-contrib/provider-kubernetes",
 }
 """Module by folder, of those whose CRDs, manifests and charts are used beside the program."""
