@@ -296,5 +296,5 @@ def test_deleted_gang_leaves_nothing(gang: ControlPlane) -> None:
         ]
         return here + [x for x in fleet.leftovers(gang.west) if MODEL in x]
 
-    wait("nothing of the gang is left", lambda: not left(), 120, lambda: "\n".join(left()) + groups(gang), step=0.5)
+    wait("nothing of the gang is left", lambda: not left(), 180, lambda: "\n".join(left()) + groups(gang), step=0.5)
     gang.timings["gang: delete"] = round(time.monotonic() - started, 1)
