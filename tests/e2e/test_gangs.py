@@ -86,7 +86,7 @@ def groups(plane: ControlPlane) -> str:
 
 
 def test_ready_is_said_only_of_a_whole_group(gang: ControlPlane) -> None:
-    wait("there is a replica", lambda: fleet.replicas(gang, MODEL), 60, lambda: groups(gang))
+    wait("there is a replica", lambda: fleet.replicas(gang, MODEL), 120, lambda: groups(gang))
 
     def halfway() -> bool:
         found = {p["metadata"]["labels"][INDEX]: p for p in members(gang.west, only(gang))}
@@ -96,13 +96,13 @@ def test_ready_is_said_only_of_a_whole_group(gang: ControlPlane) -> None:
             and condition(found["1"], "PodScheduled").get("reason") == "Unschedulable"
         )
 
-    wait("the leader is up and its worker finds no machine", halfway, 90, lambda: groups(gang))
+    wait("the leader is up and its worker finds no machine", halfway, 180, lambda: groups(gang))
 
     def told() -> bool:
         found = condition(only(gang), "ModelReady")
         return (found.get("status"), found.get("reason")) == ("False", "ModelStarting")
 
-    wait("the replica says that it starts", told, 60, lambda: groups(gang))
+    wait("the replica says that it starts", told, 120, lambda: groups(gang))
     replica = only(gang)
     assert "0 of 1 copies up" in condition(replica, "ModelReady")["message"]
     assert not replica["status"]["serving"]
@@ -210,7 +210,7 @@ def wait_anew(plane: ControlPlane, replica: Manifest, before: list[Manifest]) ->
         found = members(plane.west, replica)
         return len(found) == len(before) and not uids(found) & uids(before) and all(is_true(p, "Ready") for p in found)
 
-    wait("all pods are new and ready", anew, 60, lambda: groups(plane))
+    wait("all pods are new and ready", anew, 90, lambda: groups(plane))
     fleet.settled(plane, MODEL, 1)
     assert uids([only(plane)]) == uids([replica])
 
@@ -237,7 +237,7 @@ def test_worker_that_failed_is_replaced_and_its_leader_restarts_the_group(gang: 
         found = members(gang.west, replica)
         return len(found) == 2 and uids(found[1:]).isdisjoint(uids(before)) and all(is_true(p, "Ready") for p in found)
 
-    wait("the worker is a new one", replaced, 60, lambda: groups(gang))
+    wait("the worker is a new one", replaced, 90, lambda: groups(gang))
     found = members(gang.west, replica)
     crash(gang, found[0])
     wait_anew(gang, replica, found)
