@@ -64,6 +64,18 @@ def prepare(plane: ControlPlane) -> None:
     client.apply(secret("hugging-face", TEAM, token="not-a-token"))
 
 
+def several_copies() -> Manifest:
+    """Load the example of a replica with three pods, on port 8000 and away from the gang's machines.
+
+    Its own port is taken on every address here, by Crossplane's RBAC manager.
+    """
+    (model,) = manifests(ROOT / "examples" / "modeldeployments" / "several-copies.yaml")
+    spec = model["spec"]["template"]["spec"]
+    spec["engines"][0]["http"]["port"] = 8000
+    spec["clusterSelector"] = {"matchLabels": {"region": "us-east"}}
+    return model
+
+
 def apply(plane: ControlPlane) -> list[Manifest]:
     """Apply the example."""
     return [plane.control.client.apply(m) for m in manifests()]

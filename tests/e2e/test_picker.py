@@ -13,7 +13,7 @@ import pytest
 from tests.e2e import ext_proc, fleet, tools, traffic
 from tests.e2e.plane.client import Manifest, condition, is_true
 from tests.e2e.plane.kubernetes import Cluster
-from tests.e2e.plane.plane import ROOT, ControlPlane
+from tests.e2e.plane.plane import ControlPlane
 from tests.e2e.plane.process import Process
 from tests.e2e.plane.waiting import wait
 from tests.e2e.standins.engine import QUEUE
@@ -116,11 +116,7 @@ def address(pod: Manifest) -> str:
 @pytest.fixture(scope="module")
 def picker(served: ControlPlane) -> Iterator[Picker]:
     """The example with three pods behind one address, its route at the pool, and a picker that leads."""
-    (model,) = fleet.manifests(ROOT / "examples" / "modeldeployments" / "several-copies.yaml")
-    # The example's own port is taken on every address here, by Crossplane's RBAC manager.
-    model["spec"]["template"]["spec"]["engines"][0]["http"]["port"] = PORT
-    started = time.monotonic()
-    served.control.client.apply(model)
+    served.control.client.apply(fleet.several_copies())
     fleet.settled(served, MODEL, 1)
     (replica,) = fleet.replicas(served, MODEL)
 
@@ -129,7 +125,6 @@ def picker(served: ControlPlane) -> Iterator[Picker]:
         return is_true(found, "SmartRouting")
 
     wait("the route points at the pool", smart, 60, served.why)
-    served.timings["picker: apply to smart routing"] = round(time.monotonic() - started, 1)
     cluster = cluster_of(served, replica)
     label = f"{REPLICA}={replica['metadata']['name']}"
     deployments = cluster.client.list("apps/v1", "Deployment", labels=label)
@@ -141,7 +136,6 @@ def picker(served: ControlPlane) -> Iterator[Picker]:
     served.timings["picker: start to lead"] = round(time.monotonic() - started, 1)
     yield made
     made.stop()
-    served.control.client.delete(model)
 
 
 def test_probes_answer(picker: Picker) -> None:
@@ -217,13 +211,3 @@ def test_rights_suffice(picker: Picker) -> None:
     logs = "".join(p.read_text() for p in picker.plane.processes.logs.glob("endpoint-picker-*.log"))
     assert logs
     assert "forbidden" not in logs, [line for line in logs.splitlines() if "forbidden" in line][:3]
-
-
-def test_deleted_picker_leaves_nothing(picker: Picker) -> None:
-    picker.stop()
-    picker.plane.control.client.delete(fleet.get(picker.plane, "ModelDeployment", MODEL))
-
-    def left() -> list[str]:
-        return [x for x in fleet.leftovers(picker.cluster) if MODEL in x]
-
-    wait(f"nothing of {MODEL} is left", lambda: not left(), 120, lambda: str(left()) + picker.plane.why(), step=0.5)

@@ -28,10 +28,12 @@ def of_kind(kind: str) -> list[Manifest]:
 
 
 def test_services_and_deployments_go(served: ControlPlane) -> None:
-    for kind, propagation in (("ModelService", "Foreground"), ("ModelDeployment", "Foreground")):
-        for manifest in of_kind(kind):
-            served.control.client.delete(manifest, propagation)
-        for manifest in of_kind(kind):
+    for kind in ("ModelService", "ModelDeployment"):
+        # Those of other tests too: a gang, and several copies with their picker.
+        found = served.control.client.list("modelplane.ai/v1alpha1", kind)
+        for manifest in found:
+            served.control.client.delete(manifest, "Foreground")
+        for manifest in found:
             served.timings[f"delete {kind} {manifest['metadata']['name']}"] = gone(served, manifest, 180)
     for kind in ("ModelReplica", "ModelEndpoint"):
         assert served.control.client.list("modelplane.ai/v1alpha1", kind) == []
