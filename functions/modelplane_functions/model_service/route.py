@@ -36,9 +36,11 @@ class Standing:
 def build(namespace: str, name: str, refs: Sequence[Object], *, retried: bool) -> Object:
     """Build the route; without backends the gateway answers with an error and counts.
 
-    Where requests are to be `retried`, a rule of its own takes those that can be: with a body of limited length, or
-    none. Whatever its filter cannot be found for, the other rule serves: a rule whose Middleware Traefik does not know,
-    or not yet, is no rule to it.
+    Where requests are to be `retried`, rules of their own take those that can be: with a body of limited length, or
+    none. Whatever their filter cannot be found for, the last rule serves: a rule whose Middleware Traefik does not
+    know, or not yet, is no rule to it. A rule with one backend that rewrites a prefix may have one match only.
+
+    Source: https://github.com/kubernetes-sigs/gateway-api/blob/v1.5.1/apis/v1/httproute_types.go (HTTPRouteRule)
     """
     path: Object = {"type": "PathPrefix", "value": paths.service(namespace, name)}
     rules: list[Object] = [{"matches": [{"path": path}]}]
@@ -46,14 +48,9 @@ def build(namespace: str, name: str, refs: Sequence[Object], *, retried: bool) -
         rules[0]["backendRefs"] = list(refs)
     if refs and retried:
         length = {"type": "RegularExpression", "name": "Content-Length", "value": retry.LENGTH}
-        rules.insert(
-            0,
-            {
-                "matches": [{"path": path, "headers": [length]}, {"path": path, "method": "GET"}],
-                "filters": [retry.reference(namespace, name)],
-                "backendRefs": list(refs),
-            },
-        )
+        takes: list[Object] = [{"path": path, "headers": [length]}, {"path": path, "method": "GET"}]
+        again = retry.reference(namespace, name)
+        rules = [{"matches": [match], "filters": [again], "backendRefs": list(refs)} for match in takes] + rules
     return {
         "apiVersion": f"{GROUP}/v1",
         "kind": "HTTPRoute",

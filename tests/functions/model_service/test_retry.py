@@ -59,14 +59,14 @@ def test_the_route_follows_once_it_is_there_and_stays(call: Call) -> None:
     first = call(service(), required=two())
     second = call(service(status=first.status), observed=seen(first), required=two())
     assert validate_composed(second.desired["httproute"]) == []
-    retried, plain = rules(second)
-    assert retried["filters"] == [
-        {"type": "ExtensionRef", "extensionRef": {"group": "traefik.io", "kind": "Middleware", "name": NAME}}
-    ]
+    *retried, plain = rules(second)
     assert plain == rules(first)[0]
-    assert retried["backendRefs"] == plain["backendRefs"]
-    path = plain["matches"][0]["path"]
-    assert [m["path"] for m in retried["matches"]] == [path, path]
+    for rule in retried:
+        assert rule["filters"] == [
+            {"type": "ExtensionRef", "extensionRef": {"group": "traefik.io", "kind": "Middleware", "name": NAME}}
+        ]
+        assert rule["backendRefs"] == plain["backendRefs"]
+        assert [m["path"] for m in rule["matches"]] == [m["path"] for m in plain["matches"]]
     third = call(service(status=second.status), observed=seen(second, 2), required=two())
     assert third.desired == second.desired
     assert third.ready is True
@@ -75,13 +75,24 @@ def test_the_route_follows_once_it_is_there_and_stays(call: Call) -> None:
 
 def test_only_bodies_of_limited_length_are_kept(call: Call) -> None:
     first = call(service(), required=two())
-    retried, _ = rules(call(service(), observed=seen(first), required=two()))
-    by_length, without_body = retried["matches"]
+    found = rules(call(service(), observed=seen(first), required=two()))
+    by_length, without_body, _ = (match for rule in found for match in rule["matches"])
     (header,) = by_length["headers"]
     assert (header["type"], header["name"]) == ("RegularExpression", "Content-Length")
     for size, kept in ((0, True), (1, True), (29_999_999, True), (30_000_000, False), (10**9, False)):
         assert bool(re.search(header["value"], str(size))) is kept, size
     assert without_body["method"] == "GET"
+
+
+def test_one_backend_is_admitted(call: Call) -> None:
+    """An API server refuses a rule with several matches whose only backend rewrites a prefix."""
+    required = looked_up([endpoint("a")], [replica("a")])
+    first = call(service(), required=required)
+    route = call(service(), observed=seen(first), required=required).desired["httproute"]
+    assert validate_composed(route) == []
+    for rule in route["spec"]["rules"]:
+        assert len(rule["backendRefs"]) == len(rule["matches"]) == 1
+    assert any("filters" in rule for rule in route["spec"]["rules"])
 
 
 @pytest.mark.parametrize("gone", [None, {**GATEWAY, "status": {}}])
