@@ -72,7 +72,10 @@ class Providers:
             return
         if _FINALIZER not in (meta.get("finalizers") or []):
             self.control.patch(resource, {"metadata": {"finalizers": [*(meta.get("finalizers") or []), _FINALIZER]}})
-        if resource["kind"] == "Release" and not self._install(resource):
+        status = resource.get("status") or {}
+        done = condition(resource, "Ready").get("observedGeneration") == meta["generation"]
+        # A Release that is done is looked at no further: its cluster is several requests away.
+        if resource["kind"] == "Release" and not (done and self._stands(resource)) and not self._install(resource):
             return
         if report is None:
             if EXTERNAL_NAME not in (meta.get("annotations") or {}):
@@ -80,8 +83,6 @@ class Providers:
                 self.control.patch(resource, {"metadata": {"annotations": named}})
                 return
             report = dict(clouds.report(resource))
-        status = resource.get("status") or {}
-        done = condition(resource, "Ready").get("observedGeneration") == meta["generation"]
         if done and all((status.get("atProvider") or {}).get(k) == v for k, v in report.items()):
             return
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -98,12 +99,15 @@ class Providers:
         self.control.patch(resource, {"status": {"atProvider": report, "conditions": conditions}}, "/status")
         say(f"{resource['kind']} {meta['name']} is ready")
 
+    def _stands(self, release: Manifest) -> bool:
+        return not _is_traefik(release) or self.traefik.alive
+
     def _install(self, release: Manifest) -> bool:
         chart = release["spec"]["forProvider"]["chart"]["name"]
         cluster = self._cluster(release)
         if cluster is None:
             return False
-        if (cluster.server, chart) in self._installed and not (_is_traefik(release) and not self.traefik.alive):
+        if (cluster.server, chart) in self._installed and self._stands(release):
             return True
         for folder in _BROUGHT.get(chart, ()):
             for definition in definitions(folder):
