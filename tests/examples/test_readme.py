@@ -34,6 +34,17 @@ def test_commands_run(command: str) -> None:
     assert run(command)
 
 
+def test_output_shown_below_a_command_is_its_output() -> None:
+    shown = {}
+    for _, block in BLOCKS:
+        command, _, output = block.removeprefix("$ ").partition("\n")
+        if command in COMMANDS and output and not output.startswith("$ "):
+            shown[command] = output
+    assert shown
+    for command, output in shown.items():
+        assert output in run(command), command
+
+
 def test_targets_exist() -> None:
     makefile = (ROOT / "Makefile").read_text() + (ROOT / "schemas" / "schemas.mk").read_text()
     for target in set(re.findall(r"`make ([a-z0-9-]+)`", README)) | set(re.findall(r"\$ make ([a-z0-9-]+)", README)):
