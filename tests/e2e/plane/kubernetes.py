@@ -103,7 +103,7 @@ class Cluster:
 
     def wait_ready(self) -> None:
         server = self.processes[f"{self.name}-apiserver"]
-        wait(f"API server {self.name} is ready", self.client.ready, 180, server.tail)
+        wait(f"API server {self.name} is ready", self.client.ready, 60, server.tail)
 
     def start_controllers(self) -> Process:
         """Start the controller manager with all its controllers."""

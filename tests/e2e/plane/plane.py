@@ -187,7 +187,7 @@ class ControlPlane:
         wait(f"{expected} packages are installed and healthy", healthy, seconds, self.explain_packages, step=0.3)
         for api_version, kind in catalog.NAMES.values():
             # A package is healthy before the API server serves its kinds.
-            wait(f"{kind} is served", lambda a=api_version, k=kind: self.control.client.resource(a, k), 120)
+            wait(f"{kind} is served", lambda a=api_version, k=kind: self.control.client.resource(a, k), 60)
 
     def start_provider_kubernetes(self) -> Process:
         """Start provider-kubernetes with the rights and the flags that our packages give it."""
