@@ -89,6 +89,7 @@ def test_killed_in_rollouts(served: ControlPlane, canary: chaos.Canary) -> None:
     tallies = {name: Tally() for name in KILLED}
     kills: list[Kill] = []
     rollouts = 0
+    traffic.first_answer(address(served))
     started = time.monotonic()
     print()
     with chaos.Watch(served, WANTED) as watch, traffic.Load(address(served)) as load:

@@ -26,16 +26,8 @@ def cluster_of(plane: ControlPlane, replica: Manifest) -> Cluster:
 
 
 def test_request_reaches_the_engine_by_the_path_it_serves(served: ControlPlane) -> None:
-    caller = traffic.Caller(address(served))
-    answers = []
-
-    def answered() -> traffic.Answer | None:
-        answers.append(caller.chat())
-        return answers[-1] if answers[-1].status == 200 else None
-
-    # Traefik takes a moment to load a route whose status says it is accepted.
-    answer = wait("the engine answers", answered, 10, lambda: str(answers[-1:]), step=0.2)
-    served.timings["refused before the first answer"] = len(answers) - 1
+    answer, refused = traffic.first_answer(address(served))
+    served.timings["refused before the first answer"] = refused
     assert answer.path == "/v1/chat/completions"
     assert answer.pod.startswith(("qwen-8b-", "llama-70b-"))
 

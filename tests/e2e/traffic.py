@@ -61,6 +61,21 @@ class Caller:
         return Answer(answer.status, decoded, text, time.monotonic())
 
 
+def first_answer(url: str) -> tuple[Answer, int]:
+    """Wait for the first request that is served, and count those refused before it.
+
+    Traefik takes a moment to load a route whose status says it is accepted.
+    """
+    caller = Caller(url)
+    answers: list[Answer] = []
+
+    def answered() -> Answer | None:
+        answers.append(caller.chat())
+        return answers[-1] if answers[-1].status == 200 else None
+
+    return wait("the engine answers", answered, 10, lambda: str(answers[-1:]), step=0.2), len(answers) - 1
+
+
 def stream(url: str) -> list[float]:
     """Ask for a stream and return when each event came, in seconds after the first."""
     parts = urllib.parse.urlsplit(url)
