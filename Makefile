@@ -37,7 +37,7 @@ check: venv ## Lint, type-check, hold the import contracts, verify generated fil
 
 .PHONY: test
 test: venv ## Run every test that needs neither Go nor root.
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto
 
 .PHONY: demo
 demo: venv ## Plan the getting-started fleet: placements, reasons, objects, URL.

@@ -1,14 +1,12 @@
 """Fixtures: one control plane for the whole session, in this process' own network namespace."""
 
 import signal
-import time
 from collections.abc import Iterator
 
 import pytest
-from tests.e2e import fleet
+from tests.e2e import fleet, rest
 from tests.e2e.plane import namespace
 from tests.e2e.plane.plane import ControlPlane
-from tests.e2e.plane.waiting import wait
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -21,7 +19,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 # What only looks comes before what changes, and what breaks comes last.
 ORDER = (
-    *("packages", "admission", "render", "serving", "rest", "facts", "lifecycle"),
+    *("packages", "admission", "serving", "render", "rest", "facts", "lifecycle"),
     *("chaos", "faults", "breaker", "gangs", "picker", "teardown"),
 )
 
@@ -43,18 +41,21 @@ def plane() -> Iterator[ControlPlane]:
 
 
 @pytest.fixture(scope="session")
-def served(plane: ControlPlane) -> ControlPlane:
-    """The control plane with the getting-started fleet, all of it Ready that can be."""
+def applied(plane: ControlPlane) -> Iterator[fleet.Arrival]:
+    """The getting-started fleet, applied; what does not need it can run while it comes up."""
     fleet.prepare(plane)
-    started = time.monotonic()
-    fleet.apply(plane)
-    for kind, name, team in fleet.EXPECTED:
-        fleet.ready(plane, kind, name, team, 240)
-        plane.timings[f"apply to Ready: {kind} {name}"] = round(time.monotonic() - started, 1)
+    with fleet.Arrival(plane) as arrival:
+        yield arrival
 
-    def complete() -> bool:
-        backends = fleet.get(plane, "ModelService", "chat")["status"].get("backends") or []
-        return len(backends) == 3 and all(b.get("weight") for b in backends)
 
-    wait("every endpoint of the service takes traffic", complete, 60, plane.why)
-    return plane
+@pytest.fixture(scope="session")
+def served(applied: fleet.Arrival) -> ControlPlane:
+    """The control plane with the getting-started fleet, all of it Ready that can be."""
+    applied.wait()
+    return applied.plane
+
+
+@pytest.fixture(scope="session")
+def resting(served: ControlPlane) -> rest.Rest:
+    """The fleet, being watched and left alone until `wait` returns."""
+    return rest.Rest(served)

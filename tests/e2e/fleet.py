@@ -1,12 +1,13 @@
 """The getting-started fleet on the control plane: its machines, its Secrets, its manifests."""
 
 import base64
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.e2e.plane.client import Manifest, condition, is_true
+from tests.e2e.plane.client import Manifest, RefusedError, condition, is_true
 from tests.e2e.plane.kubernetes import Cluster
 from tests.e2e.plane.plane import ROOT, ControlPlane
 from tests.e2e.plane.waiting import wait
@@ -79,6 +80,56 @@ def several_copies() -> Manifest:
 def apply(plane: ControlPlane) -> list[Manifest]:
     """Apply the example."""
     return [plane.control.client.apply(m) for m in manifests()]
+
+
+class Arrival:
+    """The example from being applied until all of it that can be is Ready; notes when each object was.
+
+    Seen from another thread, so that other things can be looked at meanwhile.
+    """
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self.plane = plane
+        self.waiting = list(EXPECTED)
+        self._client = plane.control.client.copy()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._started = 0.0
+
+    def __enter__(self) -> "Arrival":
+        apply(self.plane)
+        self._started = time.monotonic()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join(60)
+
+    def _run(self) -> None:
+        while self.waiting and not self._stop.wait(0.3):
+            for kind, name, namespace in list(self.waiting):
+                try:
+                    arrived = is_true(self._client.get(VERSION, kind, name, namespace), "Ready")
+                except (RefusedError, OSError):
+                    continue
+                if arrived:
+                    self.waiting.remove((kind, name, namespace))
+                    took = time.monotonic() - self._started
+                    self.plane.timings[f"apply to Ready: {kind} {name}"] = round(took, 1)
+
+    def wait(self, seconds: float = 240) -> None:
+        """Wait until all is Ready and every endpoint of the service takes traffic."""
+        plane = self.plane
+        wait("the example is Ready", lambda: not self.waiting, seconds, lambda: f"{self.waiting}\n{plane.why()}")
+
+        def complete() -> bool:
+            backends = get(plane, "ModelService", "chat")["status"].get("backends") or []
+            return len(backends) == 3 and all(b.get("weight") for b in backends)
+
+        wait("every endpoint of the service takes traffic", complete, 60, plane.why)
+        took = time.monotonic() - self._started
+        plane.timings.setdefault("apply to every endpoint taking traffic", round(took, 1))
 
 
 def ready(plane: ControlPlane, kind: str, name: str, namespace: str = TEAM, seconds: float = 120) -> Manifest:

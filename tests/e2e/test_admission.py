@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.apis.manifests import ROOT, Forbidden, definitions, forbidden, valid
+from tests.e2e import fleet
 from tests.e2e.plane.client import RefusedError
 from tests.e2e.plane.kubernetes import Cluster
 from tests.e2e.plane.plane import ControlPlane
@@ -17,8 +18,12 @@ SERVERS = {"1.36": (), "1.34": ("--emulated-version=1.34",)}
 
 
 @pytest.fixture(scope="module", params=sorted(SERVERS))
-def bare(plane: ControlPlane, request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """An API server that has the CRDs which Crossplane made of our definitions, and no controller."""
+def bare(applied: fleet.Arrival, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """An API server that has the CRDs which Crossplane made of our definitions, and no controller.
+
+    The fleet comes up meanwhile.
+    """
+    plane = applied.plane
     number = 3 + sorted(SERVERS).index(request.param)
     cluster = Cluster(f"bare-{request.param}", number, plane.processes, plane.keys, plane.folder)
     server = cluster.start_server(*SERVERS[request.param], "--disable-admission-plugins=ServiceAccount")

@@ -75,41 +75,56 @@ def test_rollout(served: ControlPlane, surge: bool) -> None:
     assert not load.errors, load.summary()
 
 
-@pytest.mark.parametrize("propagation", ["Background", "Foreground"])
-def test_deleted_deployment_leaves_nothing(served: ControlPlane, propagation: str) -> None:
-    name = f"gone-{propagation.lower()}"
-    model = fleet.get(served, "ModelDeployment", "qwen-8b")
-    manifest: Manifest = {
+def another(plane: ControlPlane, name: str, count: int) -> Manifest:
+    """Build a deployment like the small one, under another name."""
+    model = fleet.get(plane, "ModelDeployment", "qwen-8b")
+    template = {**model["spec"]["template"], "metadata": {"labels": {"model": name}}}
+    return {
         "apiVersion": model["apiVersion"],
         "kind": "ModelDeployment",
         "metadata": {"name": name, "namespace": fleet.TEAM},
-        "spec": {"replicas": 2, "template": model["spec"]["template"]},
+        "spec": {"replicas": count, "template": template},
     }
-    manifest["spec"]["template"]["metadata"] = {"labels": {"model": name}}
-    served.control.client.apply(manifest)
-    fleet.settled(served, name, 2)
+
+
+def left(plane: ControlPlane, name: str) -> list[str]:
+    """List what is there of a deployment, on the control plane and on workload clusters."""
+    kinds = (
+        ("modelplane.ai/v1alpha1", "ModelDeployment"),
+        ("modelplane.ai/v1alpha1", "ModelReplica"),
+        ("modelplane.ai/v1alpha1", "ModelEndpoint"),
+        ("kubernetes.m.crossplane.io/v1alpha1", "Object"),
+        ("protection.crossplane.io/v1beta1", "Usage"),
+        ("v1", "Service"),
+        ("discovery.k8s.io/v1", "EndpointSlice"),
+    )
+    here = [
+        f"{kind} {o['metadata']['name']}"
+        for version, kind in kinds
+        for o in plane.control.client.list(version, kind, fleet.TEAM)
+        if name in str(o["metadata"])
+    ]
+    return here + [f"{c.name}: {x}" for c in plane.workloads for x in fleet.leftovers(c) if name in x]
+
+
+def test_deleted_deployments_leave_nothing(served: ControlPlane) -> None:
+    """One is deleted in the background and one in the foreground, at the same time."""
+    # The small model's four machines are full with these.
+    counts = {"Background": 2, "Foreground": 1}
+    found = {how: another(served, f"gone-{how.lower()}", count) for how, count in counts.items()}
+    for manifest in found.values():
+        served.control.client.apply(manifest)
+    for manifest in found.values():
+        fleet.settled(served, manifest["metadata"]["name"], manifest["spec"]["replicas"])
     started = time.monotonic()
-    served.control.client.delete(manifest, propagation)
+    for how, manifest in found.items():
+        served.control.client.delete(manifest, how)
+    for how, manifest in found.items():
+        name = manifest["metadata"]["name"]
 
-    def left() -> list[str]:
-        client = served.control.client
-        kinds = (
-            ("modelplane.ai/v1alpha1", "ModelDeployment"),
-            ("modelplane.ai/v1alpha1", "ModelReplica"),
-            ("modelplane.ai/v1alpha1", "ModelEndpoint"),
-            ("kubernetes.m.crossplane.io/v1alpha1", "Object"),
-            ("protection.crossplane.io/v1beta1", "Usage"),
-            ("v1", "Service"),
-            ("discovery.k8s.io/v1", "EndpointSlice"),
-        )
-        here = [
-            f"{kind} {o['metadata']['name']}"
-            for version, kind in kinds
-            for o in client.list(version, kind, fleet.TEAM)
-            if name in str(o["metadata"])
-        ]
-        return here + [f"{c.name}: {x}" for c in served.workloads for x in fleet.leftovers(c) if name in x]
+        def gone(name: str = name) -> bool:
+            return not left(served, name)
 
-    wait(f"nothing of {name} is left", lambda: not left(), 180, lambda: "\n".join(left()), step=0.5)
-    served.timings[f"delete in {propagation.lower()}"] = round(time.monotonic() - started, 1)
+        wait(f"nothing of {name} is left", gone, 180, lambda n=name: "\n".join(left(served, n)), step=0.5)
+        served.timings[f"delete in {how.lower()}"] = round(time.monotonic() - started, 1)
     fleet.settled(served, "qwen-8b", 1)

@@ -1,16 +1,22 @@
-"""`modelplane render` and `plan` against `crossplane composition render`: same functions, Crossplane's own engine."""
+"""`modelplane render` and `plan` against `crossplane composition render`: same functions, Crossplane's own engine.
 
-import functools
+The fleet is watched at rest meanwhile.
+"""
+
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from tests.e2e import tools
+from tests.e2e.rest import Rest
 from tests.harness import served
 
 from modelplane.kube.objects import Object, mapping, objects
@@ -64,18 +70,42 @@ def modelplane(*arguments: str, text: str = "") -> list[Object]:
     return documents(done.stdout)
 
 
-@functools.cache
-def rendered(file: Path) -> tuple[tuple[Object, list[Object]], ...]:
-    """Return what each composite of a file renders to, by `modelplane render`."""
-    composites = [d for d in documents(file.read_text()) if d["kind"] in FOLDERS]
-    return tuple((one, modelplane("render", "-", text=json.dumps(one))) for one in composites)
+@dataclass(frozen=True)
+class Rendered:
+    """A composite of an example, what `modelplane render` prints for it, and what Crossplane does."""
+
+    composite: Object
+    ours: list[Object]
+    theirs: list[Object]
+
+
+def render(functions: Path, folder: Path, file: Path) -> list[Rendered]:
+    """Render what is in a file in both ways."""
+    found = []
+    for number, composite in enumerate(d for d in documents(file.read_text()) if d["kind"] in FOLDERS):
+        alone = written(folder / f"{file.parent.name}-{file.stem}-{number}.yaml", [composite])
+        ours = modelplane("render", "-", text=json.dumps(composite))
+        found.append(Rendered(composite, ours, crossplane(functions, alone, composite["kind"])))
+    return found
+
+
+@pytest.fixture(scope="module")
+def rendered(functions: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Path, Future[list[Rendered]]]]:
+    """What each example renders to."""
+    folder = tmp_path_factory.mktemp("examples")
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield {file: pool.submit(render, functions, folder, file) for file in FILES}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def meanwhile(resting: Rest) -> None:
+    """Nothing here touches the fleet."""
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f"{f.parent.name}/{f.name}")
-def test_render_prints_what_crossplane_prints(functions: Path, file: Path, tmp_path: Path) -> None:
-    for number, (composite, found) in enumerate(rendered(file)):
-        alone = written(tmp_path / f"{number}.yaml", [composite])
-        assert found == crossplane(functions, alone, composite["kind"])
+def test_render_prints_what_crossplane_prints(rendered: dict[Path, Future[list[Rendered]]], file: Path) -> None:
+    for one in rendered[file].result():
+        assert one.ours == one.theirs
 
 
 PLANNED = [
@@ -85,7 +115,7 @@ PLANNED = [
 ]
 
 
-def test_everything_rendered_validates(tmp_path: Path) -> None:
+def test_everything_rendered_validates(rendered: dict[Path, Future[list[Rendered]]], tmp_path: Path) -> None:
     """What examples render to, the fleets they become, and what Objects carry, by `crossplane resource validate`."""
     extensions = tmp_path / "extensions"
     extensions.mkdir()
@@ -94,9 +124,10 @@ def test_everything_rendered_validates(tmp_path: Path) -> None:
     for kind, folder in FOLDERS.items():
         (extensions / f"{kind}.yaml").write_text((folder / "definition.yaml").read_text())
     found = []
-    for composite, (said, *composed) in (pair for file in FILES for pair in rendered(file)):
+    for one in (one for file in FILES for one in rendered[file].result()):
         # Of the composite itself only the status is printed.
-        found += [{**composite, "status": said.get("status", {})}, *composed]
+        said, *composed = one.ours
+        found += [{**one.composite, "status": said.get("status", {})}, *composed]
     found += [obj for paths in PLANNED for obj in modelplane("plan", "-o", "yaml", *map(str, paths))]
     carried = [dict(mapping(obj, "spec", "forProvider", "manifest")) for obj in found if obj["kind"] == "Object"]
     resources = written(tmp_path / "resources.yaml", [*found, *carried])

@@ -5,6 +5,8 @@ and ModelEndpoints publish, gives weight to those that serve, and takes an endpo
 it. Until it hears of one that fails, the gateway retries on another.
 """
 
+from collections.abc import Collection
+
 from modelplane import names
 from modelplane.kube.objects import Object, Resource, objects, text
 from modelplane.labels import VERSION
@@ -26,12 +28,12 @@ def compose(req: Request, rsp: Response) -> None:
     observed = req.observed.get(route.KEY)
     in_route = route.backend_refs(observed)
     services = inputs.backend_names(in_route)
-    if not _answered(req, entries) or not _look_up_kept(req, rsp, services, endpoints):
+    standing = route.standing(observed)
+    if not _answered(req, entries) or not _look_up_kept(req, rsp, services, standing.taken, endpoints):
         _wait(req, rsp)
         return
 
-    standing = route.standing(observed)
-    planned = plan(endpoints, in_route, (req.xr.namespace, req.xr.name))
+    planned = plan(endpoints, in_route, standing.taken, (req.xr.namespace, req.xr.name))
     gateway = req.required_one("gateway")
     known = {e.name: e for e in endpoints}
     rsp.compose_or_hold(
@@ -63,7 +65,8 @@ def compose(req: Request, rsp: Response) -> None:
     status.say_resolved(rsp, req.xr.namespace, entries, endpoints)
     status.say_truncated(rsp, req.xr, planned)
     rsp.ready = status.say_routing(rsp, gateway, routed=routed, standing=standing, plan=planned, endpoints=endpoints)
-    if not rsp.ready or any(e.draining or not e.healthy for e in endpoints):
+    moving = any(e.draining or not e.healthy for e in endpoints) or inputs.arriving(req, entries, endpoints)
+    if not rsp.ready or planned.announced or moving:
         rsp.ttl = TTL_WAITING
 
 
@@ -76,13 +79,15 @@ def _answered(req: Request, entries: list[Entry]) -> bool:
     return all(req.answered(key) for key in ("gateway", *keys))
 
 
-def _look_up_kept(req: Request, rsp: Response, services: set[str], endpoints: list[Endpoint]) -> bool:
-    """Look up, by name, endpoints in the route that no entry matches any more, while none that matches is healthy.
+def _look_up_kept(
+    req: Request, rsp: Response, services: Collection[str], taken: Collection[str], endpoints: list[Endpoint]
+) -> bool:
+    """Look up, by name, endpoints in the route that no entry matches any more, while none that matches has arrived.
 
     A changed selector thus moves traffic once what it selects can take it. What is found joins `endpoints`; answers
     whether everything asked for has been looked up.
     """
-    if any(e.healthy for e in endpoints):
+    if any(e.healthy and e.backend in taken for e in endpoints):
         return True
     published = {text(b, "endpoint") for b in objects(req.xr.status, "backends")} - {e.name for e in endpoints}
     kept = sorted(name for name in published if names.backend(req.xr.namespace, name) in services)

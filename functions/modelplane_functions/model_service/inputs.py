@@ -59,9 +59,14 @@ class Endpoint:
         return self.entry is not UNMATCHED
 
     @property
+    def able(self) -> bool:
+        """Whether it could take traffic, be it withdrawn or not."""
+        return bool(self.backend) and self.url is not None and not self.unhealthy
+
+    @property
     def healthy(self) -> bool:
         """Whether it can take traffic."""
-        return bool(self.backend) and self.url is not None and not self.withdrawn and not self.unhealthy
+        return self.able and not self.withdrawn
 
 
 def entries(xr: Resource) -> list[Entry]:
@@ -103,6 +108,13 @@ def _hand_over(own: Mapping[str, Endpoint], replicas: Mapping[str, Resource]) ->
     if healthy or not arriving:
         return dict(own)
     return {name: replace(e, withdrawn="") if e.draining and not e.unhealthy else e for name, e in own.items()}
+
+
+def arriving(req: Request, wanted: Sequence[Entry], endpoints: Sequence[Endpoint]) -> bool:
+    """Whether a replica that the entries match has no endpoint yet."""
+    known = {e.name for e in endpoints}
+    replicas = [r for entry in wanted for r in req.required(replicas_key(entry)) or ()]
+    return any(r.namespace == req.xr.namespace and r.name not in known and not _withdrawn(r, None) for r in replicas)
 
 
 def endpoints_key(entry: Entry) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from modelplane.kube.objects import Object, integer, text
@@ -14,33 +14,63 @@ from modelplane_functions.model_service.inputs import Endpoint
 class Plan:
     """Weights by endpoint name, in the order of the route.
 
-    `eligible` is how many endpoints should take traffic; more than `weights` has where they exceed what a route holds.
-    `kept` is whether no endpoint is healthy and the route stays as it was.
+    `left_out` counts endpoints that should take traffic and find no place in the route. `kept` is whether no endpoint
+    is healthy and the route stays as it was. `announced` are those that have no weight yet: they get it once the
+    gateway has taken them.
     """
 
     weights: Mapping[str, int]
-    eligible: int
-    kept: bool
+    left_out: int = 0
+    kept: bool = False
+    announced: frozenset[str] = frozenset()
 
 
-def plan(endpoints: Sequence[Endpoint], in_route: Sequence[Object], salt: Sequence[str]) -> Plan:
+def plan(
+    endpoints: Sequence[Endpoint], in_route: Sequence[Object], taken: Collection[str], salt: Sequence[str]
+) -> Plan:
     """Give weight to the healthy endpoints of the first priority that has one.
 
     Where none that the spec selects is healthy, taking the last ones out could only turn bad answers into none: those
     of the observed `in_route` stay, or else those that once served. A withdrawn endpoint leaves in any case.
+
+    `taken` are the Services that the gateway is known to reach. While others serve, what is not among them comes into
+    the route without weight.
     """
     healthy = [e for e in endpoints if e.healthy and e.matched]
     if healthy:
-        return _share(healthy, salt, kept=False)
+        wanted = _share(healthy, salt, kept=False)
+        return _announce(endpoints, wanted, taken, salt) or wanted
     usable = {e.backend: e for e in endpoints if e.backend and not e.withdrawn}
     last = {text(ref, "name"): integer(ref, "weight") for ref in in_route}
     stay = {
         usable[backend].name: 1 if weight is None else weight for backend, weight in last.items() if backend in usable
     }
     if stay:
-        return Plan(stay, len(stay), kept=True)
+        return Plan(stay, kept=True)
     once = [e for e in usable.values() if e.served and e.matched and e.url is not None]
     return _share(once, salt, kept=True)
+
+
+def _announce(endpoints: Sequence[Endpoint], wanted: Plan, taken: Collection[str], salt: Sequence[str]) -> Plan | None:
+    """Plan with what is in the route already, and what is new without weight; None where that would serve nobody.
+
+    What drains goes on until what is new under its selector has arrived, and so does what no selector matches any more.
+    """
+    known = {e.name: e for e in endpoints}
+    new = [name for name in wanted.weights if known[name].backend not in taken]
+    entered = {known[name].entry.index for name in new}
+    stay = [
+        e
+        for e in endpoints
+        if e.backend in taken and (e.healthy or (e.able and e.draining and e.entry.index in entered))
+    ]
+    if not new or not stay:
+        return None
+    now = _share(stay, salt, kept=False)
+    if not any(now.weights.values()) or len(now.weights) + len(new) > selection.MAX_BACKENDS:
+        return None
+    # A gateway that complains of one of several complains of the last.
+    return Plan({**now.weights, **dict.fromkeys(new, 0)}, wanted.left_out, announced=frozenset(new))
 
 
 def _share(endpoints: Sequence[Endpoint], salt: Sequence[str], *, kept: bool) -> Plan:
@@ -59,4 +89,4 @@ def _share(endpoints: Sequence[Endpoint], salt: Sequence[str], *, kept: bool) ->
         for group, part in zip(groups, divided, strict=True)
         for candidate, weight in zip(group, part, strict=True)
     }
-    return Plan(shares, len(active), kept)
+    return Plan(shares, len(active) - len(shares), kept)

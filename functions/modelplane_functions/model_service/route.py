@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from modelplane.kube.objects import Object, Resource, integer, objects, text
 from modelplane.labels import GATEWAY_NAME, SYSTEM_NAMESPACE
@@ -20,17 +22,32 @@ class Standing:
     """What the gateway says of the observed route.
 
     `current` is whether it has looked at the newest generation; only then are `accepted` and `resolved` about it.
+    `weights` are the observed ones by Service, `unresolved` the Services that the gateway complains of by name.
     """
 
     current: bool = False
     accepted: bool = False
     resolved: bool = False
     message: str = ""
+    weights: Mapping[str, int] = field(default_factory=dict)
+    unresolved: frozenset[str] = frozenset()
 
     @property
     def good(self) -> bool:
-        """Whether the route as it is now carries traffic."""
-        return self.current and self.accepted and self.resolved
+        """Whether the route as it is now carries traffic: what the gateway cannot resolve has no share of it."""
+        shares = {name for name, weight in self.weights.items() if weight}
+        spared = bool(self.unresolved) and bool(shares) and not shares & self.unresolved
+        return self.current and self.accepted and (self.resolved or spared)
+
+    @property
+    def taken(self) -> frozenset[str]:
+        """Services that the gateway is known to reach.
+
+        A gateway answers the share of a Service that it cannot resolve with 500. That can be one that it has not heard
+        of yet: routes and Services reach it separately, after an API server was away many seconds apart.
+        """
+        looked = self.current and self.accepted and (self.resolved or bool(self.unresolved))
+        return frozenset(n for n, weight in self.weights.items() if weight or looked) - self.unresolved
 
 
 def build(namespace: str, name: str, refs: Sequence[Object], *, retried: bool) -> Object:
@@ -95,9 +112,16 @@ def backend_refs(observed: Resource | None) -> list[Object]:
 
 
 def standing(observed: Resource | None) -> Standing:
-    """Read what our gateway says of a route."""
+    """Read what our gateway says of a route.
+
+    Of several backendRefs it complains of one, in words; a Service is named in its words or it is not.
+
+    Source: https://github.com/traefik/traefik/blob/v3.7.9/pkg/provider/kubernetes/gateway/httproute.go (loadWRRService)
+    """
     if observed is None:
         return Standing()
+    refs = {text(ref, "name"): integer(ref, "weight") for ref in backend_refs(observed)}
+    weights = {name: 1 if weight is None else weight for name, weight in refs.items()}
     for parent in objects(observed.status, "parents"):
         if text(parent, "parentRef", "name") != GATEWAY_NAME:
             continue
@@ -110,5 +134,13 @@ def standing(observed: Resource | None) -> Standing:
             accepted=text(accepted, "status") == "True",
             resolved=text(resolved, "status") == "True",
             message="; ".join(text(c, "message") or text(c, "reason") for c in bad),
+            weights=weights,
+            unresolved=frozenset(weights.keys() & _named(resolved)),
         )
-    return Standing()
+    return Standing(weights=weights)
+
+
+def _named(condition: Mapping[str, Any]) -> set[str]:
+    if text(condition, "status") == "True":
+        return set()
+    return set(re.findall(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?", text(condition, "message")))

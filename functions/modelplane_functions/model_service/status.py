@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from modelplane import names
 from modelplane.kube.objects import Object, Resource, objects, text
-from modelplane.routing import paths
+from modelplane.routing import paths, selection
 from modelplane.xfn import Response
 from modelplane_functions.model_service.inputs import Endpoint, Entry
 from modelplane_functions.model_service.plan import Plan
@@ -73,13 +73,13 @@ def say_resolved(rsp: Response, namespace: str, entries: Sequence[Entry], endpoi
 
 def say_truncated(rsp: Response, xr: Resource, plan: Plan) -> None:
     """Set EndpointsTruncated where it is, or was, true."""
-    left_out = plan.eligible - len(plan.weights)
-    if left_out > 0:
+    if plan.left_out > 0:
+        room = selection.MAX_BACKENDS
         rsp.condition(
             "EndpointsTruncated",
             True,
             "TooManyEndpoints",
-            f"{plan.eligible} endpoints could take traffic and a route holds {len(plan.weights)}, so {left_out} take "
+            f"{room + plan.left_out} endpoints could take traffic and a route holds {room}, so {plan.left_out} take "
             "none. Those that do are spread over clusters.",
             problem=True,
         )
@@ -118,9 +118,19 @@ def say_routing(
         message = "Every healthy endpoint has weight 0, so the gateway answers with an error; set a weight above 0."
         rsp.condition("RoutingReady", False, "NoWeight", message, problem=True)
         return False
-    message = f"{len(plan.weights)} of {len(endpoints)} endpoints take traffic.{_reasons(endpoints)}"
+    taking = len(plan.weights) - len(plan.announced)
+    message = f"{taking} of {len(endpoints)} endpoints take traffic.{_reasons(endpoints)}{_waits(plan, standing)}"
     rsp.condition("RoutingReady", True, "RouteConfigured", message)
     return True
+
+
+def _waits(plan: Plan, standing: Standing) -> str:
+    if not plan.announced:
+        return ""
+    first, *rest = sorted(plan.announced)
+    more = f" and {len(rest)} more" if rest else ""
+    said = f": {standing.message.rstrip('.')}" if standing.message else ""
+    return f" {first}{more} will once the gateway has resolved its Service{said}."
 
 
 def _reasons(endpoints: Sequence[Endpoint]) -> str:

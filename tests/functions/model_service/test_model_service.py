@@ -138,6 +138,18 @@ def test_steady(call: Call) -> None:
     assert "EndpointsTruncated" not in answer.conditions
 
 
+def test_looks_again_soon_while_a_replica_starts(call: Call) -> None:
+    present = looked_up([endpoint("a")], [replica("a"), replica("b", serving=False, served=False)])
+    first = call(service(), required=present)
+    observed = observe(first.desired["httproute"])
+    answer = call(service(status=first.status), observed=observed, required=present)
+    assert (answer.ready, answer.ttl) == (True, 15)
+    assert refs(answer) == {"a": 1}
+    leaving = replica("b", deletionTimestamp="2026-01-01T00:00:00Z")
+    gone = looked_up([endpoint("a")], [replica("a"), leaving])
+    assert call(service(status=first.status), observed=observed, required=gone).ttl == 60
+
+
 def test_external_endpoint_with_tls(call: Call) -> None:
     external = endpoint("openrouter", url="https://openrouter.ai/api/v1")
     answer = call(service(), required=looked_up([external]))
@@ -349,7 +361,13 @@ def test_a_selector_that_matches_nothing_yet_keeps_the_traffic(call: Call) -> No
     assert answer.desired == first.desired
     assert answer.ready is False
     assert answer.conditions["EndpointsResolved"].status == "False"
-    moved = call(xr, observed=observed, required=looked_up([endpoint("c")], [replica("c")]))
+    found = looked_up([endpoint("c")], [replica("c")])
+    asked = call(xr, observed=observed, required=found)
+    assert asked.desired["httproute"]["spec"] == first.desired["httproute"]["spec"]
+    announced = call(xr, observed=observed, required={**found, **kept})
+    assert refs(announced) == {"a": 1, "b": 1, "c": 0}
+    xr = service(entry("next"), status=announced.status)
+    moved = call(xr, observed=observe(announced.desired["httproute"], 2), required=found)
     assert refs(moved) == {"c": 1}
     assert listed(moved) == {"c": 1, "a": 0, "b": 0}, "a and b leave with the route that has them"
 
