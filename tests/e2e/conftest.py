@@ -20,7 +20,7 @@ def pytest_configure(config: pytest.Config) -> None:
 # What only looks comes before what changes, and what breaks comes last.
 ORDER = (
     *("packages", "admission", "serving", "render", "rest", "facts", "lifecycle"),
-    *("chaos", "faults", "breaker", "gangs", "picker", "teardown"),
+    *("faults", "chaos", "breaker", "gangs", "picker", "teardown"),
 )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from tests.e2e.extent import LONG
 from tests.e2e.plane.client import Manifest, RefusedError, condition, is_true
 from tests.e2e.plane.kubernetes import Cluster
 from tests.e2e.plane.plane import ROOT, ControlPlane
@@ -125,11 +126,16 @@ class Arrival:
 
         def complete() -> bool:
             backends = get(plane, "ModelService", "chat")["status"].get("backends") or []
-            return len(backends) == 3 and all(b.get("weight") for b in backends)
+            if len(backends) == 3 and all(b.get("weight") for b in backends):
+                return True
+            if not LONG:
+                look_now(plane, "ModelService", "chat")
+            return False
 
-        wait("every endpoint of the service takes traffic", complete, 60, plane.why)
-        took = time.monotonic() - self._started
-        plane.timings.setdefault("apply to every endpoint taking traffic", round(took, 1))
+        wait("every endpoint of the service takes traffic", complete, 60, plane.why, step=1)
+        if LONG:
+            took = time.monotonic() - self._started
+            plane.timings["apply to every endpoint taking traffic"] = round(took, 1)
 
 
 def ready(plane: ControlPlane, kind: str, name: str, namespace: str = TEAM, seconds: float = 120) -> Manifest:

@@ -1,6 +1,5 @@
 """Crossplane's circuit breaker: how long things take with its default and with the setting that we document."""
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -8,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 from tests.e2e import fleet
+from tests.e2e.extent import LONG
 from tests.e2e.plane.client import Manifest, RefusedError, condition
 from tests.e2e.plane.crossplane import CIRCUIT_BREAKER
 from tests.e2e.plane.kubernetes import Cluster
@@ -17,9 +17,7 @@ from tests.e2e.plane.waiting import WaitError, wait
 from modelplane import catalog
 from modelplane.labels import SYSTEM_NAMESPACE, VERSION
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("E2E_CHAOS_ROUNDS", "1") == "1", reason="a measurement of minutes: a part of make e2e-chaos"
-)
+pytestmark = pytest.mark.skipif(not LONG, reason="a measurement of minutes: a part of make e2e-chaos")
 
 SETTINGS = {"default": ("--circuit-breaker-burst=100", "--circuit-breaker-refill-rate=1"), "ours": CIRCUIT_BREAKER}
 MODEL = "llama-70b"

@@ -195,9 +195,6 @@ def test_drain(served: ControlPlane) -> None:
     watch.check()
     assert replica["metadata"]["name"] in watch.drained
     assert not load.errors, load.summary()
-    # Placed anew it is where a plan from nothing has it.
-    fleet.scale(served, SMALL, 0, hasten=True)
-    fleet.scale(served, SMALL, 1)
 
 
 def test_pod_that_fails_is_replaced(served: ControlPlane) -> None:
@@ -218,7 +215,3 @@ def test_pod_that_fails_is_replaced(served: ControlPlane) -> None:
         if found["status"]["phase"] == "Failed":
             cluster.client.delete(found)
     fleet.settled(served, MODEL, 2)
-
-
-def test_ends_as_planned(served: ControlPlane) -> None:
-    planned.check(served)

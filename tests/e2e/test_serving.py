@@ -3,6 +3,7 @@
 import time
 
 from tests.e2e import fleet, traffic
+from tests.e2e.extent import LONG
 from tests.e2e.plane.client import Manifest, condition, is_true
 from tests.e2e.plane.kubernetes import Cluster
 from tests.e2e.plane.plane import ControlPlane
@@ -76,6 +77,12 @@ def test_scheduler_allocated_what_ours_promised(served: ControlPlane) -> None:
             assert {d["pool"] for d in devices} == {pod["spec"]["nodeName"]}
 
 
+def test_pods_that_use_half_a_node_share_it(served: ControlPlane) -> None:
+    nodes = [pods(cluster_of(served, r), r)[0]["spec"]["nodeName"] for r in fleet.replicas(served, "llama-70b")]
+    assert len(nodes) == 2
+    assert len(set(nodes)) == 1
+
+
 def test_tenant_is_fenced(served: ControlPlane) -> None:
     for cluster in served.workloads:
         (tenant,) = cluster.client.list("v1", "Namespace", labels=TENANT)
@@ -115,21 +122,33 @@ def test_unready_replica_leaves(served: ControlPlane) -> None:
     with traffic.Load(address(served)) as load:
         load.answered(50)
 
-        def withdrawn() -> bool:
-            backends = fleet.get(served, "ModelService", "chat")["status"]["backends"]
-            return all(not b.get("weight") for b in backends if b["endpoint"] == name)
+        def turned(ready: bool) -> float:
+            """Seconds until the service has followed what the pod says."""
+            change = {"metadata": {"annotations": {"e2e.test/ready": str(ready).lower()}}}
+            cluster.client.patch(pod, change)
+            started = time.monotonic()
+            load.answered(50)
 
-        assert not withdrawn()
-        cluster.client.patch(pod, {"metadata": {"annotations": {"e2e.test/ready": "false"}}})
-        started = time.monotonic()
-        load.answered(50)
-        wait(f"{name} takes no traffic", withdrawn, 60, served.why)
-        took = time.monotonic() - started
-        load.answered(50)
-        cluster.client.patch(pod, {"metadata": {"annotations": {"e2e.test/ready": "true"}}})
-        wait(f"{name} takes traffic again", lambda: not withdrawn(), 60, served.why)
-        load.answered(50)
-    served.timings["unready to no traffic"] = round(took, 1)
+            def published() -> bool:
+                return bool(fleet.get(served, "ModelReplica", name)["status"]["serving"] is ready)
+
+            def followed() -> bool:
+                backends = fleet.get(served, "ModelService", "chat")["status"]["backends"]
+                weights = [b.get("weight", 0) for b in backends if b["endpoint"] == name]
+                if LONG or any(weights) is ready:
+                    return any(weights) is ready
+                fleet.look_now(served, "ModelService", "chat")
+                return False
+
+            wait(f"{name} says that serving is {ready}", published, 60, served.why)
+            wait(f"that {name} takes traffic is {ready}", followed, 60, served.why, step=1)
+            load.answered(50)
+            return time.monotonic() - started
+
+        took = turned(ready=False)
+        turned(ready=True)
+    if LONG:
+        served.timings["unready to no traffic"] = round(took, 1)
     print(f"\na replica turns unready: {load.summary()}")
     assert not load.errors, load.summary()
     fleet.settled(served, "llama-70b", 2)
