@@ -3,7 +3,6 @@
 import time
 
 from tests.e2e import fleet
-from tests.e2e.extent import LONG
 from tests.e2e.plane.client import Manifest
 from tests.e2e.plane.plane import ControlPlane
 from tests.e2e.plane.waiting import wait
@@ -33,7 +32,7 @@ def test_services_and_deployments_go(served: ControlPlane) -> None:
         # Those of other tests too: a gang, and several copies with their picker.
         found = served.control.client.list("modelplane.ai/v1alpha1", kind)
         for manifest in found:
-            served.control.client.delete(manifest, "Foreground" if LONG else "Background")
+            served.control.client.delete(manifest, "Foreground")
         for manifest in found:
             served.timings[f"delete {kind} {manifest['metadata']['name']}"] = gone(served, manifest, 180)
     for kind in ("ModelReplica", "ModelEndpoint"):
