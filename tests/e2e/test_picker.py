@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import grpc
 import pytest
 from tests.e2e import ext_proc, fleet, tools, traffic
-from tests.e2e.plane.client import Manifest, condition, is_true
+from tests.e2e.plane.client import Manifest, is_true
 from tests.e2e.plane.kubernetes import Cluster
 from tests.e2e.plane.plane import ControlPlane
 from tests.e2e.plane.process import Process
@@ -204,7 +204,11 @@ def test_the_other_picker_takes_over(picker: Picker) -> None:
     picker.wait_ready()
     picker.plane.timings["picker: takeover"] = round(time.monotonic() - started, 1)
     assert picker.pick("after the takeover") in {address(p) for p in picker.engines()}
-    assert condition(fleet.replicas(picker.plane, MODEL)[0], "SmartRouting").get("status") == "True"
+
+    def smart() -> bool:
+        return is_true(fleet.replicas(picker.plane, MODEL)[0], "SmartRouting")
+
+    wait("the replica says that the picker is there", smart, 60, picker.plane.why)
 
 
 def test_rights_suffice(picker: Picker) -> None:
