@@ -88,7 +88,8 @@ class Watch:
                 continue
 
     def _look(self) -> None:
-        found = self._client.list(VERSION, "ModelReplica", fleet.TEAM)
+        # An API server that has just started answers 404 for a while, which is not to say that there are none.
+        found = self._client.request("GET", self._client.path(VERSION, "ModelReplica", "", fleet.TEAM))["items"]
         now = time.monotonic()
         alive = set()
         serving: Counter[str] = Counter()
