@@ -1,14 +1,15 @@
 """What it takes to break a control plane and to see what that costs: kills, a canary, a watch on replicas."""
 
 import socket
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Self
 
 from tests.e2e import fleet
-from tests.e2e.plane.client import Manifest, RefusedError, condition
+from tests.e2e.plane.client import Manifest, condition
+from tests.e2e.plane.looking import Looking
 from tests.e2e.plane.plane import ControlPlane, answers
 from tests.e2e.plane.waiting import wait
 
@@ -52,7 +53,7 @@ class Sight:
     text: str
 
 
-class Watch:
+class Watch(Looking):
     """Looks at ModelReplicas between `with` and its end.
 
     `wanted` says how many replicas of a deployment must take traffic. `lost` are replicas that went although nobody had
@@ -68,26 +69,13 @@ class Watch:
         self._client = plane.control.client.copy()
         self._known: dict[str, str] = {}
         self._asked: set[str] = set()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        super().__init__(LOOK_SECONDS)
 
-    def __enter__(self) -> "Watch":
-        self._look()
-        self._thread.start()
-        return self
+    def __enter__(self) -> Self:
+        self.look()
+        return super().__enter__()
 
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join(70)
-
-    def _run(self) -> None:
-        while not self._stop.wait(LOOK_SECONDS):
-            try:
-                self._look()
-            except (RefusedError, OSError):
-                continue
-
-    def _look(self) -> None:
+    def look(self) -> None:
         # An API server that has just started answers 404 for a while, which is not to say that there are none.
         found = self._client.request("GET", self._client.path(VERSION, "ModelReplica", "", fleet.TEAM))["items"]
         now = time.monotonic()

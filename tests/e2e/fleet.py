@@ -1,15 +1,15 @@
 """The getting-started fleet on the control plane: its machines, its Secrets, its manifests."""
 
 import base64
-import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import yaml
 from tests.e2e.extent import LONG
-from tests.e2e.plane.client import Manifest, RefusedError, condition, is_true
+from tests.e2e.plane.client import Manifest, condition, is_true
 from tests.e2e.plane.kubernetes import Cluster
+from tests.e2e.plane.looking import Looking
 from tests.e2e.plane.plane import ROOT, ControlPlane
 from tests.e2e.plane.waiting import wait
 from tests.e2e.standins import devices
@@ -83,7 +83,7 @@ def apply(plane: ControlPlane) -> list[Manifest]:
     return [plane.control.client.apply(m) for m in manifests()]
 
 
-class Arrival:
+class Arrival(Looking):
     """The example from being applied until all of it that can be is Ready; notes when each object was.
 
     Seen from another thread, so that other things can be looked at meanwhile.
@@ -93,31 +93,20 @@ class Arrival:
         self.plane = plane
         self.waiting = list(EXPECTED)
         self._client = plane.control.client.copy()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
         self._started = 0.0
+        super().__init__(0.3)
 
-    def __enter__(self) -> "Arrival":
+    def __enter__(self) -> Self:
         apply(self.plane)
         self._started = time.monotonic()
-        self._thread.start()
-        return self
+        return super().__enter__()
 
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join(60)
-
-    def _run(self) -> None:
-        while self.waiting and not self._stop.wait(0.3):
-            for kind, name, namespace in list(self.waiting):
-                try:
-                    arrived = is_true(self._client.get(VERSION, kind, name, namespace), "Ready")
-                except (RefusedError, OSError):
-                    continue
-                if arrived:
-                    self.waiting.remove((kind, name, namespace))
-                    took = time.monotonic() - self._started
-                    self.plane.timings[f"apply to Ready: {kind} {name}"] = round(took, 1)
+    def look(self) -> None:
+        for kind, name, namespace in list(self.waiting):
+            if is_true(self._client.get(VERSION, kind, name, namespace), "Ready"):
+                self.waiting.remove((kind, name, namespace))
+                took = time.monotonic() - self._started
+                self.plane.timings[f"apply to Ready: {kind} {name}"] = round(took, 1)
 
     def wait(self, seconds: float = 240) -> None:
         """Wait until all is Ready and every endpoint of the service takes traffic."""

@@ -1,6 +1,5 @@
 """Crossplane's circuit breaker: how long things take with its default and with the setting that we document."""
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,9 +7,10 @@ from dataclasses import dataclass
 import pytest
 from tests.e2e import fleet
 from tests.e2e.extent import LONG
-from tests.e2e.plane.client import Manifest, RefusedError, condition
+from tests.e2e.plane.client import Manifest, condition
 from tests.e2e.plane.crossplane import CIRCUIT_BREAKER
 from tests.e2e.plane.kubernetes import Cluster
+from tests.e2e.plane.looking import Looking
 from tests.e2e.plane.plane import ControlPlane, answers
 from tests.e2e.plane.waiting import WaitError, wait
 
@@ -28,31 +28,15 @@ PATIENCE_SECONDS = 120
 """How long something may take that is not expected to be quick; what takes longer is said to."""
 
 
-class Breakers:
+class Breakers(Looking):
     """Which composites Crossplane calls unresponsive between `with` and its end."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self.opened: set[str] = set()
         self._client = plane.control.client.copy()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        super().__init__(0.5)
 
-    def __enter__(self) -> "Breakers":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join(60)
-
-    def _run(self) -> None:
-        while not self._stop.wait(0.5):
-            try:
-                self._look()
-            except (RefusedError, OSError):
-                continue
-
-    def _look(self) -> None:
+    def look(self) -> None:
         for api_version, kind in catalog.NAMES.values():
             for one in self._client.list(api_version, kind):
                 if condition(one, "Responsive").get("status") == "False":
