@@ -57,8 +57,8 @@ class Watch(Looking):
     """Looks at ModelReplicas between `with` and its end.
 
     `wanted` says how many replicas of a deployment must take traffic. `lost` are replicas that went although nobody had
-    taken their traffic away first, `low` the moments in which fewer than wanted took traffic, `drained` the names of
-    those that were asked to go.
+    asked them to, whether they served or not, `low` the moments in which fewer than wanted took traffic, `drained` the
+    names of those that were asked to go.
     """
 
     def __init__(self, plane: ControlPlane, wanted: Mapping[str, int]) -> None:
@@ -68,6 +68,7 @@ class Watch(Looking):
         self.drained: set[str] = set()
         self._client = plane.control.client.copy()
         self._known: dict[str, str] = {}
+        self._gone: set[str] = set()
         self._asked: set[str] = set()
         super().__init__(LOOK_SECONDS)
 
@@ -84,7 +85,8 @@ class Watch(Looking):
         for replica in found:
             meta = replica["metadata"]
             uid = meta["uid"]
-            self._known[uid] = meta["name"]
+            if uid not in self._gone:
+                self._known[uid] = meta["name"]
             if DRAINING in meta.get("annotations", {}):
                 self._asked.add(uid)
                 self.drained.add(meta["name"])
@@ -94,8 +96,9 @@ class Watch(Looking):
                 alive.add(uid)
         for uid in sorted(self._known.keys() - alive):
             name = self._known.pop(uid)
+            self._gone.add(uid)
             if uid not in self._asked:
-                self.lost.append(Sight(now, f"{name} goes although it takes traffic"))
+                self.lost.append(Sight(now, f"{name} goes although nobody asked it to"))
         for deployment, count in self.wanted.items():
             if serving[deployment] < count:
                 self.low.append(Sight(now, f"{serving[deployment]} of {count} replicas of {deployment} take traffic"))

@@ -12,10 +12,11 @@ from modelplane_functions.model_deployment.inputs import SERVICES, Inputs, endpo
 
 @dataclass
 class Composed:
-    """What a pass composed: names of new replicas, and of those whose endpoint is being withdrawn."""
+    """What a pass composed: names of new replicas, of those whose endpoint is being withdrawn, and what it let go."""
 
     created: list[str] = field(default_factory=list)
     withdrawing: list[str] = field(default_factory=list)
+    dropped: list[Own] = field(default_factory=list)
 
 
 def compose(req: Request, rsp: Response, inputs: Inputs, decided: Schedule) -> Composed:
@@ -78,6 +79,8 @@ def _let_go(req: Request, rsp: Response, inputs: Inputs, own: Own, composed: Com
         composed.withdrawing.append(own.replica.name)
         return
     rsp.drop(own.replica.key)
+    if own.why is not Why.DELETED:
+        composed.dropped.append(own)
     if key in req.observed:
         rsp.drop(key)
 

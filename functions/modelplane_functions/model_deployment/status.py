@@ -64,6 +64,9 @@ def report(
     if composed.created:
         clusters = sorted({placement.place.cluster for placement in decided.placed})
         rsp.event(f"placed {_count(len(composed.created), 'replica')} on {', '.join(clusters)}")
+    if composed.dropped:
+        gone = _list([f"{o.replica.name} on {o.replica.cluster} ({o.message})" for o in composed.dropped])
+        rsp.event(f"let go of {_count(len(composed.dropped), 'replica')}: {gone}")
     rsp.ready = scheduled and not waiting and counts.scheduled == counts.desired <= counts.serving
     leaving = any(o.fate is Fate.LEAVE for o in counts.live)
     soon = composed.withdrawing or composed.created or waiting or leaving or _passes(decided)

@@ -170,12 +170,12 @@ class _Rollout:
                 self._ledger.charge_place(place)
             self._changed[replica.name] = replace(o, fate=Fate.UPDATE, why=Why.OUTDATED, place=place)
             return True
+        if not released:
+            self._ledger.charge(replica)
         if replica.cluster not in self._waiting and self._take_elsewhere():
             message = f"its new revision does not fit on {replica.cluster}"
             self._changed[replica.name] = replace(o, fate=Fate.DROP, why=Why.OUTDATED, message=message)
             return True
-        if not released:
-            self._ledger.charge(replica)
         message = f"{replica.name} keeps its revision: {place.message}"
         self._blocked.append(Note(condition_word(place.reason), message, (replica.name,), blocked=True))
         return False

@@ -15,7 +15,7 @@ from modelplane.scheduler.replacement import let_go
 from modelplane.scheduler.retain import retain
 from modelplane.scheduler.rollout import mark_replaced, roll_out
 from modelplane.scheduler.scaledown import scale_down
-from modelplane.scheduler.types import Closed, Deployment, Fate, Fleet, Own, Reason, Schedule, Why
+from modelplane.scheduler.types import Closed, Deployment, Fate, Fleet, Own, Reason, Schedule
 
 
 def schedule(deployment: Deployment, fleet: Fleet, judge: Judge, now: Callable[[], float] | None = None) -> Schedule:
@@ -102,7 +102,11 @@ def _day(
 
 
 def _book(others: Ledger, own: Iterable[Own]) -> Ledger:
-    """A ledger with the deployment's own replicas: an update is charged where it is and where it goes."""
+    """A ledger with the deployment's own replicas: an update is charged where it is and where it goes.
+
+    What is let go holds its devices until it is gone, as a terminating pod does: whoever is placed on them before that
+    is one too many for the next pass.
+    """
     ledger = others.copy()
     for o in own:
         if o.fate is Fate.UPDATE and o.place is not None and ledger.is_exact(o.place.cluster):
@@ -110,6 +114,6 @@ def _book(others: Ledger, own: Iterable[Own]) -> Ledger:
             staying = {pool for pool, _, _ in o.place.units}
             left = tuple(charge for charge in o.replica.charges if charge.pool not in staying)
             ledger.charge(replace(o.replica, charges=left))
-        elif o.fate is not Fate.DROP or o.why is Why.DELETED:
+        else:
             ledger.charge(o.replica)
     return ledger

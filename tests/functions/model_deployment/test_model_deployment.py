@@ -325,6 +325,19 @@ def test_scaled_to_zero_is_healthy(call: Call) -> None:
     assert answer.status["replicas"]["total"] == 0
 
 
+def test_what_it_lets_go_it_names_with_the_reason(call: Call) -> None:
+    started = call(deployment(), {}, required(cluster()))
+    replica = observed(started.desired[KEY], KEY)
+    answer = call(deployment(0), {KEY: replica}, required(cluster(), own=("west",)))
+    assert KEY not in answer.desired
+    name = replica["metadata"]["name"]
+    assert [result.message for result in answer.results] == [
+        f"let go of 1 replica: {name} on west (the spec asks for fewer replicas)"
+    ]
+    replica["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert not call(deployment(0), {KEY: replica}, required(cluster(), own=("west",))).results
+
+
 # Malformed foreign objects
 
 

@@ -340,6 +340,29 @@ def test_surge_without_room_waits_unless_one_may_be_missing() -> None:
     assert fates(schedule(both, fleet([cluster()], own))) == {"qwen-west-0": "Update"}
 
 
+def test_a_surge_waits_for_the_devices_of_what_still_drains() -> None:
+    order = deployment(2, workload(8), strategy=SURGE)
+    new, old = serving("west", 2, 8, replaces="qwen-west-0", exposed=True), outdated("west", 1, 8)
+    drains = outdated("west", 0, 8, draining=True)
+    full = [cluster("west", pool("h100", 3))]
+    waits = schedule(order, fleet(full, [new, drains, old]))
+    assert fates(waits) == {"qwen-west-0": "Drop", "qwen-west-1": "Keep", "qwen-west-2": "Keep"}
+    assert not waits.placed
+    after = schedule(order, fleet(full, [new, old]))
+    assert [(p.index, p.replaces) for p in after.placed] == [(0, "qwen-west-1")]
+
+
+def test_an_update_waits_for_the_devices_of_what_moves_elsewhere() -> None:
+    order = deployment(2, workload(8), strategy=Strategy(max_unavailable=2))
+    first, second = outdated("west", 0, 4), outdated("west", 1, 4)
+    known = [cluster("west", pool("h100", 1)), cluster("east", pool("h100", 1))]
+    decided = schedule(order, fleet(known, [first, second]))
+    assert fates(decided) == {"qwen-west-0": "Drop", "qwen-west-1": "Keep"}
+    assert where(decided) == ["east/h100"]
+    after = schedule(order, fleet(known, [second, serving("east", 0, 8)]))
+    assert fates(after) == {"qwen-east-0": "Keep", "qwen-west-1": "Update"}
+
+
 def test_growth_is_checked_against_what_is_free() -> None:
     own, other = outdated("west", 0, 4), serving("west", 0, 4, owner="other")
     decided = schedule(deployment(1, workload(8)), fleet([cluster()], [own], [other]))
