@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from modelplane.scheduler import explain
 from modelplane.scheduler.candidates import Candidates
-from modelplane.scheduler.explain import condition_word
 from modelplane.scheduler.ledger import Ledger
 from modelplane.scheduler.places import Placer
 from modelplane.scheduler.replacement import replacements
@@ -107,11 +107,12 @@ class _Rollout:
         self._ledger = ledger
         self._trial = trial
         self._changed: dict[str, Own] = {}
-        self._blocked: list[Note] = []
+        self._notes: list[Note] = []
         self._sought = 0
         self._unmet = 0
         self._unknown: set[str] = set()
         self._waiting: set[str] = set()
+        self._rejections: tuple[Rejection, ...] = ()
 
     def run(self, outdated: list[Own]) -> Rolled:
         order = sorted(
@@ -122,7 +123,7 @@ class _Rollout:
         else:
             self._roll(order)
         own = tuple(self._changed.get(o.replica.name, o) for o in self._own)
-        return Rolled(own, tuple(self._blocked), self._sought, self._unmet, frozenset(self._unknown))
+        return Rolled(own, tuple(self._notes), self._sought, self._unmet, frozenset(self._unknown))
 
     def _recreate(self, order: list[Own]) -> None:
         before = self._ledger
@@ -145,6 +146,15 @@ class _Rollout:
                 surging += 1
             elif unavailable < strategy.max_unavailable:
                 unavailable += self._update(o)
+            elif surging < strategy.max_surge and len(live) == len(self._own) and self._fleet.matching is not None:
+                # While one goes, what is missing may be the devices that it is about to leave.
+                self._notes.append(self._without_room(o))
+
+    def _without_room(self, o: Own) -> Note:
+        tallies = explain.tally(self._rejections)
+        where = explain.message(0, 1, tallies)
+        message = f"{o.replica.name} keeps its revision until its replacement has a place: {where}"
+        return Note(explain.condition_reason(tallies), message, (o.replica.name,))
 
     def _is_available(self, replica: Replica) -> bool:
         """Whether a replica serves; one that was just updated may still say what was true before."""
@@ -177,7 +187,7 @@ class _Rollout:
             self._changed[replica.name] = replace(o, fate=Fate.DROP, why=Why.OUTDATED, message=message)
             return True
         message = f"{replica.name} keeps its revision: {place.message}"
-        self._blocked.append(Note(condition_word(place.reason), message, (replica.name,), blocked=True))
+        self._notes.append(Note(explain.condition_word(place.reason), message, (replica.name,), blocked=True))
         return False
 
     def _in_place(self, o: Own) -> Place | Rejection:
@@ -225,6 +235,7 @@ class _Rollout:
         place = candidates.best()
         if place is None:
             self._unmet += 1
+            self._rejections = candidates.rejections
             return False
         candidates.take(place)
         return True

@@ -336,6 +336,13 @@ def test_surge_without_room_waits_unless_one_may_be_missing() -> None:
     own = [outdated("west", 0, 8)]
     stays = schedule(deployment(1, workload(8), strategy=SURGE), fleet([cluster()], own))
     assert fates(stays) == {"qwen-west-0": "Keep"}
+    (note,) = stays.rollout
+    assert (note.reason, note.blocked) == ("InsufficientCapacity", False)
+    assert note.message.startswith(
+        "qwen-west-0 keeps its revision until its replacement has a place: 0 of 1 placed; 1 cluster: 1 too few free"
+    )
+    unknown = schedule(deployment(1, workload(8), strategy=SURGE), fleet([cluster()], own, matching=None))
+    assert not unknown.rollout
     both = deployment(1, workload(8), strategy=Strategy(max_unavailable=1, max_surge=1))
     assert fates(schedule(both, fleet([cluster()], own))) == {"qwen-west-0": "Update"}
 
@@ -348,6 +355,7 @@ def test_a_surge_waits_for_the_devices_of_what_still_drains() -> None:
     waits = schedule(order, fleet(full, [new, drains, old]))
     assert fates(waits) == {"qwen-west-0": "Drop", "qwen-west-1": "Keep", "qwen-west-2": "Keep"}
     assert not waits.placed
+    assert not waits.rollout
     after = schedule(order, fleet(full, [new, old]))
     assert [(p.index, p.replaces) for p in after.placed] == [(0, "qwen-west-1")]
 
