@@ -24,7 +24,19 @@ from tests.lib.scheduler.build import (
 from modelplane.scheduler import schedule as door
 from modelplane.scheduler.ledger import Ledger
 from modelplane.scheduler.packing import packable
-from modelplane.scheduler.types import CacheGate, Closed, Cluster, Deployment, Fate, Fleet, Replica, Vector, Workload
+from modelplane.scheduler.types import (
+    CacheGate,
+    Closed,
+    Cluster,
+    Deployment,
+    Fate,
+    Fleet,
+    Replica,
+    Strategy,
+    Vector,
+    Why,
+    Workload,
+)
 
 CARDS = (gpu("24Gi", 1), gpu("24Gi", 4), gpu("80Gi", 8), gpu("80Gi", 2))
 
@@ -163,6 +175,39 @@ def test_two_deployments_converge_in_any_interleaving(
         decided = schedule(me, fleet(found, own[me.name], own[them]))
         assert set(fates(decided).values()) <= {"Keep"}
         assert not decided.placed
+
+
+STRATEGIES = (
+    Strategy(),
+    Strategy(max_unavailable=0, max_surge=1),
+    Strategy(max_unavailable=1, max_surge=2),
+    Strategy(max_unavailable=3),
+    Strategy(recreate=True),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    clusters(),
+    deployments(),
+    st.one_of(st.none(), workloads()),
+    st.sampled_from(STRATEGIES),
+    st.lists(st.booleans(), min_size=30, max_size=30),
+)
+def test_an_update_promises_no_device_twice(
+    found: list[Cluster], mine: Deployment, work: Workload | None, strategy: Strategy, ends: list[bool]
+) -> None:
+    """What was let go is still there until a drain ends, and nobody is placed on its devices before."""
+    order = replace(mine, revision="r2", strategy=strategy, workload=work or mine.workload)
+    own = [replace(r, serving=True, served=True) for r in created(mine, schedule(mine, fleet(found)))]
+    going: list[Replica] = []
+    for end in ends:
+        decided = schedule(order, fleet(found, [*own, *going]))
+        assert all(o.why is not Why.OVERCOMMITTED for o in decided.own)
+        kept = created(order, decided)
+        going = [] if end else [replace(o.replica, draining=True) for o in decided.own if o.fate is Fate.DROP]
+        assert not is_overfull(found, kept + going)
+        own = [replace(r, serving=True, served=True, exposed=True, synced=True) for r in kept]
 
 
 @settings(max_examples=40, deadline=None)
