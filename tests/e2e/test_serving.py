@@ -39,6 +39,8 @@ def test_unknown_service_is_not_served(served: ControlPlane) -> None:
 
 
 def test_weights_hold(served: ControlPlane) -> None:
+    # The gateway hears of a weight some seconds after the service's status says it.
+    wait("every endpoint has a share", lambda: len(traffic.split(address(served), 100)) == 3, 30, served.why, step=1)
     found = traffic.split(address(served), 1000)
     by_model = {model: sum(n for pod, n in found.items() if pod.startswith(model)) for model in ("qwen-8b", "llama")}
     assert sum(by_model.values()) == 1000, found
