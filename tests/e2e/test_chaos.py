@@ -113,7 +113,7 @@ def test_killed_in_rollouts(served: ControlPlane, canary: chaos.Canary) -> None:
                     fleet.hasten_drains(served, MODEL)
                 return images(served) == {image} and fleet.is_settled(served, MODEL, 2)
 
-            wait(f"rollout {rollouts} ends", rolled, 300, served.why, step=1)
+            wait(f"rollout {rollouts} ends", rolled, 480, served.why, step=1)
     ends = [kill.at for kill in kills[1:]] + [time.monotonic()]
     for kill, end in zip(kills, ends, strict=True):
         tally = tallies[kill.name]
