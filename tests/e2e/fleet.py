@@ -19,6 +19,7 @@ from modelplane.labels import DEPLOYMENT, DRAINING, SYSTEM_NAMESPACE, TENANT, VE
 
 EXAMPLE = ROOT / "examples" / "getting-started"
 TEAM = "ml-team"
+CALM_SECONDS = 8
 EXPECTED = (
     ("InferenceClass", "nvidia-l4", ""),
     ("InferenceClass", "nvidia-h100-8x", ""),
@@ -201,6 +202,19 @@ def is_settled(plane: ControlPlane, deployment: str, count: int) -> bool:
         and all(is_true(r, "Ready") and "deletionTimestamp" not in r["metadata"] for r in own)
         and status.get("ready") == status.get("updated") == count
     )
+
+
+def calm(plane: ControlPlane, deployment: str, count: int) -> None:
+    """Wait until a deployment has been settled for a while: what happens to a pod is heard of seconds later."""
+    since = 0.0
+
+    def check() -> bool:
+        nonlocal since
+        now = time.monotonic()
+        since = (since or now) if is_settled(plane, deployment, count) else 0.0
+        return bool(since) and now - since >= CALM_SECONDS
+
+    wait(f"{deployment} stays settled with {count} replicas", check, 120, plane.why, step=0.3)
 
 
 def settled(plane: ControlPlane, deployment: str, count: int, seconds: float = 180, *, hasten: bool = False) -> None:

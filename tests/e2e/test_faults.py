@@ -214,6 +214,4 @@ def test_pod_that_fails_is_replaced(served: ControlPlane) -> None:
     for found in cluster.client.list("v1", "Pod", labels=label):
         if found["status"]["phase"] == "Failed":
             cluster.client.delete(found)
-    # The replica may hear only now that its first pod has failed.
-    time.sleep(QUIET_SECONDS)
-    fleet.settled(served, MODEL, 2)
+    fleet.calm(served, MODEL, 2)

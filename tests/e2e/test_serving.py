@@ -174,7 +174,7 @@ def test_replica_dies(served: ControlPlane) -> None:
             return [p["metadata"]["uid"] for p in found] != [meta["uid"]] and all(is_true(p, "Ready") for p in found)
 
         wait("another pod is ready", replaced, 60, served.why)
-        fleet.settled(served, "qwen-8b", 1)
+        fleet.calm(served, "qwen-8b", 1)
         load.answered(50)
     print(f"\na replica dies: {load.summary()}")
     assert not load.errors, load.summary()
