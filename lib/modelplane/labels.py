@@ -33,7 +33,10 @@ DRAINING = "modelplane.ai/draining"
 DRAIN_SINCE = "modelplane.ai/drain-since"
 """Annotation on a ModelReplica: Unix seconds at which its drain began; drainTimeoutSeconds counts from it."""
 REPLACES = "modelplane.ai/replaces"
-"""Annotation on a ModelReplica: the name of the one that leaves once this one serves."""
+"""Annotation on a ModelReplica: name and uid, with a slash between, of the one that leaves once this one serves.
+
+Names come back: an index is used again once its replica is gone.
+"""
 TEARDOWN = "modelplane.ai/teardown"
 """Annotation on an InferenceCluster; `abandon` leaves an unreachable cluster's objects behind."""
 WORKLOAD_HASH = "modelplane.ai/workload-hash"

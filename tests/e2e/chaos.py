@@ -188,12 +188,14 @@ class Canary:
         self.hear(seconds, alive=alive)
 
 
-def said(plane: ControlPlane, kind: str, name: str, about: str, status: str, namespace: str = fleet.TEAM) -> Manifest:
-    """Wait until a condition of one of our objects has a status, and return the condition."""
+def said(
+    plane: ControlPlane, kind: str, name: str, about: str, status: str, namespace: str = fleet.TEAM, text: str = ""
+) -> Manifest:
+    """Wait until a condition of one of our objects has a status, and a text in its message; returns the condition."""
 
     def check() -> Manifest | None:
         found = condition(fleet.get(plane, kind, name, namespace), about)
-        return found if found.get("status") == status else None
+        return found if found.get("status") == status and text in found.get("message", "") else None
 
     return wait(
         f"{about} of {kind} {name} is {status}",

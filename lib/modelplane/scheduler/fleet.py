@@ -171,6 +171,7 @@ def replica(raw: Mapping[str, Any], key: str = "") -> tuple[Replica, str]:
         blocked=_word(status, "blocked"),
         drain_since=_word(annotations, DRAIN_SINCE),
         artifact=text(spec, "modelCacheRef", "artifact"),
+        uid=_word(metadata, "uid"),
     )
     return found, problem
 

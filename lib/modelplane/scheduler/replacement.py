@@ -11,6 +11,23 @@ from dataclasses import replace
 from modelplane.scheduler.types import CLUSTER_GONE, Fate, Own, Replica, Why
 
 
+def link(replica: Replica) -> str:
+    """What a replacement says of the replica that it replaces."""
+    return f"{replica.name}/{replica.uid}" if replica.uid else replica.name
+
+
+def resolved(own: Iterable[Replica]) -> tuple[Replica, ...]:
+    """Replicas with the bare name of what they replace, and none where that one is gone, whoever has its name now."""
+    own = tuple(own)
+    known = {replica.name: replica for replica in own}
+    found = []
+    for replica in own:
+        name = replica.replaces.partition("/")[0]
+        holds = name in known and replica.replaces in (name, link(known[name]))
+        found.append(replace(replica, replaces=name if holds else ""))
+    return tuple(found)
+
+
 def replacements(own: Iterable[Own]) -> dict[str, Replica]:
     """Live replacements by the name of the replica they replace; the one that is furthest of several."""
     found: dict[str, Replica] = {}

@@ -169,7 +169,8 @@ class Replica:
     """A ModelReplica, read for what scheduling needs.
 
     `synced`: what it says is about its present spec, and that spec was applied. `served`: it has served once.
-    `exposed`: requests can be routed to it; known of one's own only.
+    `exposed`: requests can be routed to it; known of one's own only. `replaces`: name and uid of the one that leaves
+    for it, as its annotation has them.
     """
 
     namespace: str
@@ -193,6 +194,7 @@ class Replica:
     blocked: str = ""
     drain_since: str = ""
     artifact: str = ""
+    uid: str = ""
 
     @property
     def id(self) -> tuple[str, str]:

@@ -185,10 +185,11 @@ def test_a_cluster_that_does_not_match_any_more_is_out_of_scope(call: Call) -> N
 def test_a_gone_cluster(call: Call) -> None:
     xr, seen, _ = live(call, deployment(), cluster())
     east = cluster("east")
+    seen[KEY]["metadata"]["uid"] = "uid-1"
     gone = call(xr, seen, {"clusters": [east], "replicas": [], "cluster-west": []})
     assert_nothing_lost(gone)
     new = gone.desired["replica-east-0"]
-    assert new["metadata"]["annotations"] == {"modelplane.ai/replaces": seen[KEY]["metadata"]["name"]}
+    assert new["metadata"]["annotations"] == {"modelplane.ai/replaces": f"{seen[KEY]['metadata']['name']}/uid-1"}
     assert gone.ready is False
     assert gone.ttl == 15
     nowhere = call(xr, seen, {"clusters": [], "replicas": [], "cluster-west": []})

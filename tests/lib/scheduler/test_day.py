@@ -347,6 +347,16 @@ def test_surge_without_room_waits_unless_one_may_be_missing() -> None:
     assert fates(schedule(both, fleet([cluster()], own))) == {"qwen-west-0": "Update"}
 
 
+def test_a_name_that_is_used_again_is_not_what_was_replaced() -> None:
+    order = deployment(2, strategy=SURGE)
+    replaced = serving("west", 2, replaces="qwen-west-0/old", exposed=True)
+    same = schedule(order, fleet([cluster()], [replaced, outdated("west", 0, uid="old")]))
+    assert fates(same) == {"qwen-west-0": "Drop", "qwen-west-2": "Keep"}
+    other = schedule(order, fleet([cluster()], [replaced, outdated("west", 0, uid="new")]))
+    assert fates(other) == {"qwen-west-0": "Leave", "qwen-west-2": "Keep"}
+    assert [(p.index, p.replaces) for p in other.placed] == [(1, "qwen-west-0")]
+
+
 def test_a_surge_waits_for_the_devices_of_what_still_drains() -> None:
     order = deployment(2, workload(8), strategy=SURGE)
     new, old = serving("west", 2, 8, replaces="qwen-west-0", exposed=True), outdated("west", 1, 8)
