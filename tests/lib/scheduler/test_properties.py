@@ -24,6 +24,7 @@ from tests.lib.scheduler.build import (
 from modelplane.scheduler import schedule as door
 from modelplane.scheduler.ledger import Ledger
 from modelplane.scheduler.packing import packable
+from modelplane.scheduler.replacement import link
 from modelplane.scheduler.types import (
     CacheGate,
     Closed,
@@ -188,24 +189,36 @@ STRATEGIES = (
 
 @settings(max_examples=200, deadline=None)
 @given(
-    clusters(),
-    deployments(),
-    st.one_of(st.none(), workloads()),
+    st.tuples(st.integers(1, 3), st.integers(0, 2)),
+    st.tuples(st.integers(1, 3), st.sampled_from([2, 4, 8])),
+    st.sampled_from([0, 2, 4, 8]),
     st.sampled_from(STRATEGIES),
-    st.lists(st.booleans(), min_size=30, max_size=30),
+    st.lists(st.booleans(), min_size=45, max_size=45),
 )
-def test_an_update_promises_no_device_twice(
-    found: list[Cluster], mine: Deployment, work: Workload | None, strategy: Strategy, ends: list[bool]
+def test_updates_promise_no_device_twice_and_keep_what_must_serve(
+    nodes: tuple[int, int], size: tuple[int, int], grown: int, strategy: Strategy, ends: list[bool]
 ) -> None:
-    """What was let go is still there until a drain ends, and nobody is placed on its devices before."""
-    order = replace(mine, revision="r2", strategy=strategy, workload=work or mine.workload)
-    own = [replace(r, serving=True, served=True) for r in created(mine, schedule(mine, fleet(found)))]
+    """Three updates, one after the other; what was let go is there until its drain ends, and then its name is free."""
+    found = [cluster(name, pool("h100", count)) for name, count in zip(("west", "east"), nodes, strict=True)]
+    mine = deployment(size[0], workload(size[1]))
+    own = [replace(r, serving=True, served=True, uid="first") for r in created(mine, schedule(mine, fleet(found)))]
+    least = 0 if strategy.recreate else len(own) - strategy.max_unavailable
     going: list[Replica] = []
-    for end in ends:
+    for turn, end in enumerate(ends):
+        order = replace(mine, revision=f"r{2 + turn // 15}", strategy=strategy, workload=workload(grown or size[1]))
         decided = schedule(order, fleet(found, [*own, *going]))
         assert all(o.why is not Why.OVERCOMMITTED for o in decided.own)
-        kept = created(order, decided)
-        going = [] if end else [replace(o.replica, draining=True) for o in decided.own if o.fate is Fate.DROP]
+        stay = {o.replica.name for o in decided.own if o.fate in (Fate.KEEP, Fate.LEAVE)}
+        assert len(stay) >= least
+        before = {r.name: r for r in (*own, *going)}
+        kept = [
+            replace(r, uid=before[r.name].uid, replaces=before[r.name].replaces)
+            if r.name in before
+            else replace(r, uid=f"{r.name}-{turn}", replaces=link(before[r.replaces]) if r.replaces else "")
+            for r in created(order, decided)
+        ]
+        dropped = {o.replica.name for o in decided.own if o.fate is Fate.DROP}
+        going = [] if end else [replace(before[name], draining=True) for name in sorted(dropped)]
         assert not is_overfull(found, kept + going)
         own = [replace(r, serving=True, served=True, exposed=True, synced=True) for r in kept]
 
