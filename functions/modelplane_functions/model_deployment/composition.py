@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 
 from modelplane.kube.objects import Object, mapping, objects, text
-from modelplane.scheduler.replacement import link
 from modelplane.scheduler.types import Fate, Own, Schedule, Why
 from modelplane.xfn import Request, Response
 from modelplane.xfn.response import observed_intent
@@ -29,7 +28,7 @@ def compose(req: Request, rsp: Response, inputs: Inputs, decided: Schedule) -> C
         else:
             _compose_own(req, rsp, inputs, own, draining=False)
     for placement in decided.placed:
-        raw = resources.replica(inputs, placement.place, placement.index, replaces=_link(inputs, placement.replaces))
+        raw = resources.replica(inputs, placement.place, placement.index, replaces=inputs.link(placement.replaces))
         key = resources.replica_key(placement.place.cluster, placement.index)
         rsp.compose(key, raw, ready=False)
         composed.created.append(raw["metadata"]["name"])
@@ -42,9 +41,8 @@ def _compose_own(req: Request, rsp: Response, inputs: Inputs, own: Own, *, drain
     if intent is None or not replica.cluster:
         rsp.hold(replica.key)
     elif own.fate is Fate.UPDATE and own.place is not None:
-        raw = resources.replica(
-            inputs, own.place, replica.index, name=replica.name, replaces=_link(inputs, replica.replaces)
-        )
+        replaces = inputs.link(replica.replaces)
+        raw = resources.replica(inputs, own.place, replica.index, name=replica.name, replaces=replaces)
         rsp.compose(replica.key, raw, ready=False)
     else:
         since = _drain_since(req, own) if own.why is Why.DRAINED else ""
@@ -52,10 +50,6 @@ def _compose_own(req: Request, rsp: Response, inputs: Inputs, own: Own, *, drain
         rsp.compose(replica.key, raw, ready=req.is_ready(replica.key))
     if intent is not None:
         _compose_endpoint(req, rsp, inputs, own, rsp.composed.get(replica.key, intent), draining=draining)
-
-
-def _link(inputs: Inputs, name: str) -> str:
-    return next((link(replica) for replica in inputs.own if replica.name == name), "")
 
 
 def _compose_endpoint(req: Request, rsp: Response, inputs: Inputs, own: Own, raw: Object, *, draining: bool) -> None:

@@ -9,6 +9,7 @@ from modelplane.kube.objects import dig, integer, items, mapping, objects, strin
 from modelplane.kube.taints import Toleration
 from modelplane.scheduler import fleet as reading
 from modelplane.scheduler.judge import SelectorJudge
+from modelplane.scheduler.replacement import link
 from modelplane.scheduler.types import (
     STANDALONE,
     WORKER,
@@ -202,6 +203,14 @@ class Inputs:
                     self.problems.append(f"ModelReplica {replica.namespace}/{replica.name}: {problem}")
                 found.append(replace(replica, exposed=self._call.is_ready(endpoint_key(replica))))
         return tuple(found)
+
+    @cached_property
+    def _links(self) -> dict[str, str]:
+        return {replica.name: link(replica) for replica in self.own}
+
+    def link(self, name: str) -> str:
+        """What a replacement says of the replica of that name; empty where there is none."""
+        return self._links.get(name, "")
 
     @cached_property
     def fleet(self) -> Fleet:

@@ -24,7 +24,8 @@ def resolved(own: Iterable[Replica]) -> tuple[Replica, ...]:
     for replica in own:
         name = replica.replaces.partition("/")[0]
         holds = name in known and replica.replaces in (name, link(known[name]))
-        found.append(replace(replica, replaces=name if holds else ""))
+        bare = name if holds else ""
+        found.append(replica if replica.replaces == bare else replace(replica, replaces=bare))
     return tuple(found)
 
 

@@ -169,8 +169,8 @@ class Replica:
     """A ModelReplica, read for what scheduling needs.
 
     `synced`: what it says is about its present spec, and that spec was applied. `served`: it has served once.
-    `exposed`: requests can be routed to it; known of one's own only. `replaces`: name and uid of the one that leaves
-    for it, as its annotation has them.
+    `exposed`: requests can be routed to it; known of one's own only. `replaces`: the one that leaves for it, name and
+    uid as its annotation has them, the bare name once `retain` has found it.
     """
 
     namespace: str
