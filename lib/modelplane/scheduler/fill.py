@@ -75,8 +75,6 @@ def _used_indices(deployment: Deployment, fleet: Fleet, own: tuple[Own, ...]) ->
     for o in own:
         used.setdefault(o.replica.cluster, set()).add(o.replica.index)
     for replica in fleet.others:
-        if replica.namespace == deployment.namespace and (
-            replica.deployment == deployment.name or (deployment.uid and replica.owner == deployment.uid)
-        ):
+        if deployment.owns(replica):
             used.setdefault(replica.cluster, set()).add(replica.index)
     return used

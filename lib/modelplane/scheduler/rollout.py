@@ -139,16 +139,24 @@ class _Rollout:
         live = [o for o in self._own if o.fate is not Fate.DROP]
         unavailable = max(0, self._deployment.replicas - sum(self._is_available(o.replica) for o in live))
         surging = sum(o.fate is Fate.LEAVE and o.why is Why.OUTDATED for o in live)
+        room = True
         for o in order:
             if not o.replica.serving:
                 self._update(o)
-            elif surging < strategy.max_surge and self._surge(o):
-                surging += 1
+            elif room and surging < strategy.max_surge:
+                room = self._surge(o)
+                surging += room
+                if not room and unavailable < strategy.max_unavailable:
+                    unavailable += self._update(o)
+                elif not room and self._fleet.matching is not None and not self._going():
+                    self._notes.append(self._without_room(o))
             elif unavailable < strategy.max_unavailable:
                 unavailable += self._update(o)
-            elif surging < strategy.max_surge and len(live) == len(self._own) and self._fleet.matching is not None:
-                # While one goes, what is missing may be the devices that it is about to leave.
-                self._notes.append(self._without_room(o))
+
+    def _going(self) -> bool:
+        """Whether a replica of the deployment is about to leave its devices: they may be what is missing."""
+        others = self._fleet.others
+        return any(o.fate is Fate.DROP for o in self._own) or any(map(self._deployment.owns, others))
 
     def _without_room(self, o: Own) -> Note:
         tallies = explain.tally(self._rejections)

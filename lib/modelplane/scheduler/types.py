@@ -240,6 +240,12 @@ class Deployment:
     spread: Spread | None = None
     strategy: Strategy = Strategy()
 
+    def owns(self, replica: Replica) -> bool:
+        """Whether a replica is this deployment's, by name or by uid: one it has let go still is."""
+        return replica.namespace == self.namespace and (
+            replica.deployment == self.name or bool(self.uid and replica.owner == self.uid)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class CacheGate:

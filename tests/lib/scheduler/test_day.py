@@ -366,6 +366,8 @@ def test_a_surge_waits_for_the_devices_of_what_still_drains() -> None:
     assert fates(waits) == {"qwen-west-0": "Drop", "qwen-west-1": "Keep", "qwen-west-2": "Keep"}
     assert not waits.placed
     assert not waits.rollout
+    # The composite forgets what it let go as soon as its deletion is asked for.
+    assert not schedule(order, fleet(full, [new, old], [replace(drains, deleting=True)])).rollout
     after = schedule(order, fleet(full, [new, old]))
     assert [(p.index, p.replaces) for p in after.placed] == [(0, "qwen-west-1")]
 
